@@ -389,6 +389,7 @@ mod tests {
             rate: rate.parse().unwrap(),
             arrivals: Arrivals::Even,
             max_connections,
+            users: None,
         };
         let seconds = |seconds| End::Duration(std::time::Duration::from_secs(seconds));
         for (line, shape, end) in [

@@ -4,9 +4,9 @@ use analysis::human;
 use plan::{
     Arrivals, Body, Builtin, BuiltinKey, BuiltinPace, CipherSuite, ClientCertificate,
     ClientCertificates, Close, Connection, Dns, End, Expect, JourneyLoad, KeyExchange, KeyLog,
-    KeyShare, Load, MessagePart, Plan, RedirectOrigin, Replay, ReplayConnections, ReplayStatus,
-    Request, RequestsPerConnection, Resumption, ResumptionKind, ServerNames, Shape, SocketEnd,
-    Stage, Target, Tls, Verify, Words as _, WorkUnit, duration_text,
+    KeyShare, Load, MessagePart, Plan, Rate, RedirectOrigin, Replay, ReplayConnections,
+    ReplayStatus, Request, RequestsPerConnection, Resumption, ResumptionKind, ServerNames, Shape,
+    SocketEnd, Stage, Target, Tls, Verify, Words as _, WorkUnit, duration_text,
 };
 use std::fmt::Display;
 
@@ -167,6 +167,7 @@ fn journeys(plan: &Plan) -> Vec<String> {
         let connection = match journey.connection {
             plan::JourneyConnection::Kept => "on a connection that is kept",
             plan::JourneyConnection::New => "each on a new connection",
+            plan::JourneyConnection::Shared => "each over any connection that is free",
         };
         format!("{named}{steps}, {requests} requests on average if none fails, {connection}")
     };
@@ -578,21 +579,8 @@ fn load(load: &Load, unit: WorkUnit) -> Vec<String> {
             rate,
             arrivals,
             max_connections,
-        } => {
-            // Poisson is a person's name, and the plan's words have no capitals.
-            let arrivals = match arrivals {
-                Arrivals::Even => Arrivals::Even.word(),
-                Arrivals::Poisson => "Poisson",
-            };
-            let of_journeys = match unit {
-                WorkUnit::Request => "",
-                WorkUnit::Journey => " of journeys",
-            };
-            format!(
-                "open loop: {rate}, {arrivals} arrivals{of_journeys}, at most {max_connections} \
-                 connections"
-            )
-        }
+            users,
+        } => open_loop((*rate, *arrivals), (*max_connections, *users), unit),
     }];
     let first = match &load.shape {
         Shape::Closed { connections, .. } => f64::from(*connections),
@@ -622,6 +610,29 @@ fn load(load: &Load, unit: WorkUnit) -> Vec<String> {
         ),
     });
     lines
+}
+
+fn open_loop(
+    (rate, arrivals): (Rate, Arrivals),
+    (max_connections, users): (u32, Option<u32>),
+    unit: WorkUnit,
+) -> String {
+    // Poisson is a person's name, and the plan's words have no capitals.
+    let arrivals = match arrivals {
+        Arrivals::Even => Arrivals::Even.word(),
+        Arrivals::Poisson => "Poisson",
+    };
+    let of_journeys = match unit {
+        WorkUnit::Request => "",
+        WorkUnit::Journey => " of journeys",
+    };
+    let of_users = users.map_or_else(String::new, |users| {
+        format!(", shared by {}", human::counted(u64::from(users), "user"))
+    });
+    format!(
+        "open loop: {rate}, {arrivals} arrivals{of_journeys}, at most {max_connections} \
+         connections{of_users}"
+    )
 }
 
 fn stages(first: f64, stages: &[Stage], shape: &Shape) -> Option<String> {

@@ -108,7 +108,7 @@ pub fn words(failure: Failure) -> String {
         (_, Kind::FilesExhausted) => "this machine ran out of file descriptors",
         (_, Kind::NotAllowed) => "address is not allowed by the agent's policy",
         (_, Kind::NotSent) => {
-            "not sent: no connection became free before the end, or the queue was full"
+            "not sent: no connection or user became free before the end, or the queue was full"
         }
         (_, Kind::NoLease) => "not sent: the agent's lease had ended",
         (_, Kind::Cut) => "cut at the end of the run",

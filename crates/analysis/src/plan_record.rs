@@ -61,6 +61,9 @@ pub enum LoadRecord {
         arrivals: String,
         /// Most connections at a time.
         max_connections: u32,
+        /// Users whose journeys share the connections; `None` if each connection is a user's.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        users: Option<u32>,
         /// Number of stages that follow.
         stages: u32,
     },
@@ -184,6 +187,7 @@ impl LoadRecord {
                 rate,
                 arrivals,
                 max_connections,
+                users,
             } => LoadRecord::Open {
                 arrivals_per_second: rate.as_per_second(),
                 arrivals: match plan.replay() {
@@ -191,6 +195,7 @@ impl LoadRecord {
                     None => arrivals.word().to_owned(),
                 },
                 max_connections: *max_connections,
+                users: *users,
                 stages,
             },
         }

@@ -576,12 +576,16 @@ fn load(out: &mut TomlText, load: &Load, unit: WorkUnit) {
             rate,
             arrivals,
             max_connections,
+            users,
         } => {
             if load.journeys.is_empty() {
                 out.field("rate", quote(&rate.to_string()));
             }
             out.field("arrivals", word(*arrivals));
             out.field("max_connections", max_connections);
+            if let Some(users) = users {
+                out.field("users", users);
+            }
         }
     }
     match load.end {

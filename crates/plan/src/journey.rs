@@ -44,7 +44,7 @@ pub struct Journey {
     /// Share of all journeys, or of the time of virtual users if each journey has its own: weight
     /// over the sum of weights.
     pub weight: u32,
-    /// What becomes of its connection at its end.
+    /// Which connections its requests go over.
     pub connection: JourneyConnection,
     /// Whether it keeps cookies and sends them, as a browser does.
     pub cookies: JourneyCookies,
@@ -58,16 +58,19 @@ pub struct Journey {
     pub(crate) groups: Vec<String>,
 }
 
-/// What becomes of a journey's connection when it has ended. Until then no other journey has it.
+/// Which connections a journey's requests go over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JourneyConnection {
-    /// The next journey of the same user takes it over, in an open loop any.
+    /// One that no other journey has until this one has ended. Then the next journey of the same
+    /// user takes it over, in an open loop any.
     Kept,
-    /// It is closed, so that each journey begins with a handshake.
+    /// One of its own, which is closed at its end, so that each journey begins with a handshake.
     New,
+    /// Each request goes over any that is free, of those that all journeys share.
+    Shared,
 }
 
-crate::words::words!(JourneyConnection { Kept => "kept", New => "new" });
+crate::words::words!(JourneyConnection { Kept => "kept", New => "new", Shared => "shared" });
 
 /// Whether a journey keeps cookies, and how long they last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -254,7 +257,7 @@ impl Journey {
     pub(crate) fn new_connections(&self) -> f64 {
         match self.connection {
             JourneyConnection::New => 1.0,
-            JourneyConnection::Kept => 0.0,
+            JourneyConnection::Kept | JourneyConnection::Shared => 0.0,
         }
     }
 

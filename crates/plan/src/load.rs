@@ -64,6 +64,9 @@ pub enum Shape {
         arrivals: Arrivals,
         /// Most open connections of the whole cluster.
         max_connections: u32,
+        /// If journeys share connections: the users who make them, one at a time each, in the whole
+        /// cluster. Otherwise each connection is a user's.
+        users: Option<u32>,
     },
 }
 
@@ -145,21 +148,21 @@ impl Load {
             Shape::Open {
                 rate: each,
                 max_connections,
+                users,
                 ..
             } => {
                 if each.as_per_second() > 0.0 || factor == 0 {
                     *each = rate(each.as_per_second() * times)?;
                 }
-                let product = max_connections
-                    .checked_mul(factor)
-                    .filter(|product| *product <= MAX_CONNECTIONS);
-                *max_connections = product.ok_or_else(|| {
-                    beyond(
-                        "max_connections",
-                        f64::from(*max_connections) * times,
-                        MAX_CONNECTIONS,
-                    )
-                })?;
+                let number = |key: &str, before: u32| {
+                    let product = before.checked_mul(factor);
+                    let product = product.filter(|product| *product <= MAX_CONNECTIONS);
+                    product.ok_or_else(|| beyond(key, f64::from(before) * times, MAX_CONNECTIONS))
+                };
+                *max_connections = number("max_connections", *max_connections)?;
+                if let Some(users) = users {
+                    *users = number("users", *users)?;
+                }
             }
         }
         let most = if let Shape::Closed { .. } = self.shape {

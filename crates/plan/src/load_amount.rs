@@ -64,6 +64,7 @@ mod tests {
                 rate: Rate::per_second(10.0).expect("a rate"),
                 arrivals: Arrivals::Even,
                 max_connections: 1,
+                users: None,
             },
             stages: vec![Stage {
                 over: seconds(10),

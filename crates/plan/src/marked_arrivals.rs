@@ -108,6 +108,7 @@ mod tests {
                 rate: Rate::per_second(rate).expect("a rate"),
                 arrivals: Arrivals::Poisson,
                 max_connections: 1,
+                users: None,
             },
             stages,
             end: End::Duration(Duration::from_secs(100)),

@@ -185,6 +185,7 @@ mod tests {
                 rate: Rate::per_second(rate).expect("a rate"),
                 arrivals: Arrivals::Even,
                 max_connections: 1,
+                users: None,
             },
             stages,
             end: End::Duration(Duration::from_secs(10)),

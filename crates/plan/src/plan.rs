@@ -164,16 +164,19 @@ impl Plan {
     /// # Errors
     /// Names the field that is too small for them.
     pub fn check_fleet(&self, agents: u32) -> Result<(), Problem> {
-        let key = match self.load.shape {
-            Shape::Closed { .. } => "connections",
-            Shape::Open { .. } => "max_connections",
-        };
         let connections = Seats::new(&self.load, Owner::ALONE).number();
-        if agents <= connections {
+        let (key, number) = match self.load.shape {
+            Shape::Closed { .. } => ("connections", connections),
+            Shape::Open {
+                users: Some(users), ..
+            } if users < connections => ("users", users),
+            Shape::Open { .. } => ("max_connections", connections),
+        };
+        if agents <= number {
             return Ok(());
         }
         let message = format!(
-            "{connections} cannot be shared by {agents} agents; write at least {agents}, or use \
+            "{number} cannot be shared by {agents} agents; write at least {agents}, or use \
              fewer agents"
         );
         Err(Problem {

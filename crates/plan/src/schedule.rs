@@ -343,6 +343,7 @@ mod tests {
                 rate,
                 arrivals,
                 max_connections: 100,
+                users: None,
             },
             stages: stages
                 .iter()

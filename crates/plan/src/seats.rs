@@ -3,8 +3,8 @@
 use crate::portion::PortionDeal;
 use crate::{Load, Portion, Shape};
 
-/// A worker's virtual users, or in an open loop the connections that it may open. They are numbered
-/// in the cluster from 0, and each belongs to one worker.
+/// A worker's virtual users, or in an open loop the connections that it may open, and the users who
+/// share them. They are numbered in the cluster from 0, and each belongs to one worker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seats {
     deal: PortionDeal,
@@ -15,16 +15,38 @@ impl Seats {
     /// The seats of `portion`.
     #[must_use]
     pub fn new(load: &Load, portion: impl Into<Portion>) -> Seats {
-        let portion = portion.into();
         let all = match load.shape {
-            Shape::Closed { .. } => u64::from(load.peak_users().unwrap_or(0)),
+            Shape::Closed { .. } => load.peak_users().unwrap_or(0),
             Shape::Open {
                 max_connections, ..
-            } => u64::from(max_connections),
+            } => max_connections,
+        };
+        Seats::deal(load, &portion.into(), all)
+    }
+
+    /// The users of `portion` whose journeys share its connections; `None` if each connection is a
+    /// user's.
+    #[must_use]
+    pub fn sharing(load: &Load, portion: impl Into<Portion>) -> Option<Seats> {
+        let Shape::Open { users, .. } = load.shape else {
+            return None;
+        };
+        Some(Seats::deal(load, &portion.into(), users?))
+    }
+
+    fn deal(load: &Load, portion: &Portion, all: u32) -> Seats {
+        // A portion serves arrivals only if it has both users and connections.
+        let served = match load.shape {
+            Shape::Open {
+                max_connections,
+                users: Some(users),
+                ..
+            } => max_connections.min(users),
+            Shape::Open { users: None, .. } | Shape::Closed { .. } => all,
         };
         Seats {
-            deal: PortionDeal::new(&portion, Some(all)),
-            place: portion.among_served(all),
+            deal: PortionDeal::new(portion, Some(u64::from(all))),
+            place: portion.among_served(u64::from(served)),
         }
     }
 

@@ -204,6 +204,7 @@ fn what_was_asked_for_is_drawn_beside_what_was_measured() {
         arrivals_per_second: 1_234.0,
         arrivals: "even".to_owned(),
         max_connections: 9,
+        users: None,
         stages: 0,
     };
     assert_eq!(wanted(&document), 3);

@@ -25,23 +25,25 @@ pub(super) fn readings(document: &Document) -> Vec<RuleReading> {
     match document.plan.load {
         LoadRecord::Closed { .. } => Vec::new(),
         LoadRecord::Open {
-            max_connections, ..
+            max_connections,
+            users,
+            ..
         } => vec![
-            waiting(document, max_connections),
+            waiting(document, max_connections, users),
             never_sent(document),
             backlog(document),
         ],
     }
 }
 
-fn waiting(document: &Document, max_connections: u32) -> RuleReading {
+fn waiting(document: &Document, max_connections: u32, users: Option<u32>) -> RuleReading {
     let bound = late_bound(late_percentile(document));
     let Some(late) = lateness(document) else {
         return RuleReading::unknown(RuleId::Lateness, bound);
     };
     RuleReading {
         rule: RuleId::Lateness,
-        says: describe_waiting(document, max_connections),
+        says: describe_waiting(document, max_connections, users),
         acquits: None,
         figure: format!("p{} {}", late.percentile, human::percentile(late)),
         bound,
@@ -55,11 +57,22 @@ fn lateness(document: &Document) -> Option<PercentileFigure> {
     document.measured.percentile("lateness", percentile)
 }
 
-/// Returns the percentile of operations that 1 % of the arrivals lie beyond. Only the first step of
-/// a journey can wait for a connection, so of ten steps it is the 99.9th; one that is not among the
-/// figures counts as the next higher.
+/// Whether journeys share connections, so that each of their steps can wait for one.
+fn shares_connections(document: &Document) -> bool {
+    match document.plan.load {
+        LoadRecord::Open { users, .. } => users.is_some(),
+        LoadRecord::Closed { .. } => false,
+    }
+}
+
+/// Returns the percentile of operations that 1 % of those lie beyond that can wait for a
+/// connection. If journeys do not share connections, only their first steps can, so of ten steps
+/// it is the 99.9th; one that is not among the figures counts as the next higher.
 fn late_percentile(document: &Document) -> f64 {
-    let beyond = 1.0 / document.load_counts().operations_each;
+    let beyond = match shares_connections(document) {
+        true => 1.0,
+        false => 1.0 / document.load_counts().operations_each,
+    };
     let percentiles = [99.0, 99.9];
     let mut percentiles = percentiles.into_iter();
     let wanted = percentiles.find(|percentile| 100.0 - percentile <= beyond + 1e-9);
@@ -134,14 +147,33 @@ pub(super) fn in_seconds(part: &LoadPart) -> String {
     )
 }
 
+/// What an open loop has to make operations with, such as `9 connections`.
+pub(super) fn places(max_connections: u32, users: Option<u32>) -> String {
+    match users {
+        None => format!("{max_connections} connections"),
+        Some(users) => format!("{users} users or {max_connections} connections"),
+    }
+}
+
 /// Describes arrivals that had to wait for a connection: all that the plan allows were in use then.
-fn describe_waiting(document: &Document, max_connections: u32) -> Option<String> {
+/// If journeys share connections, each of their steps can wait, and the first one also for a user.
+fn describe_waiting(
+    document: &Document,
+    max_connections: u32,
+    users: Option<u32>,
+) -> Option<String> {
     let late_ns = lateness(document)?.value_ns;
     let waits = document.measured.times.get("connection_wait")?;
-    let waited = waits.count as f64 / document.load_counts().due.max(1) as f64;
+    let of_each = if shares_connections(document) {
+        document.load_counts().operations_each
+    } else {
+        1.0
+    };
+    let could_wait = document.load_counts().due as f64 * of_each;
+    let waited = waits.count as f64 / could_wait.max(1.0);
     let replay = document.replay.as_ref();
-    let for_what = match replay.and_then(|replay| replay.planned_connections) {
-        None => format!("one of {max_connections} connections, all in use"),
+    let for_what = match replay.and_then(|it| it.planned_connections) {
+        None => format!("one of {}, all in use", places(max_connections, users)),
         Some(_) => format!(
             "their connection of the log (for the answer to the request before, or for one of \
              {max_connections} connections)"
@@ -150,9 +182,10 @@ fn describe_waiting(document: &Document, max_connections: u32) -> Option<String>
     // If fewer waited, something else made 1 % of them late.
     (late_ns > LATE_P99_MAX_NS && waited >= WAITED_SHARE_MIN).then(|| {
         format!(
-            "{} of the arrivals waited for {for_what}, so that 1 % began {} or more late (bound: \
+            "{} of the {} waited for {for_what}, so that 1 % began {} or more late (bound: \
              {LATE_P99_MAX})",
             human::share(waited.min(1.0)),
+            if users.is_some() { "steps" } else { "arrivals" },
             human::time(late_ns as f64)
         )
     })

@@ -61,8 +61,13 @@ struct Followed {
 pub(super) fn reading(document: &Document, seen: MonitorsSaw, is_in_doubt: bool) -> RuleReading {
     let (followed, bound) = match document.plan.load {
         LoadRecord::Open {
-            max_connections, ..
-        } => (arrivals(document, max_connections), OPEN_BOUND),
+            max_connections,
+            users,
+            ..
+        } => (
+            arrivals(document, &load::places(max_connections, users)),
+            OPEN_BOUND,
+        ),
         LoadRecord::Closed { stages, .. } => (users(document, stages), CLOSED_BOUND),
     };
     let Some(Followed {
@@ -101,7 +106,7 @@ pub(super) fn reading(document: &Document, seen: MonitorsSaw, is_in_doubt: bool)
 
 /// For an open loop that completed its plan: compares what was due with what was carried, in the
 /// part that piled up or in the second half.
-fn arrivals(document: &Document, max_connections: u32) -> Option<Followed> {
+fn arrivals(document: &Document, places: &str) -> Option<Followed> {
     let (backlog, offered) = document
         .backlog
         .as_ref()
@@ -114,11 +119,11 @@ fn arrivals(document: &Document, max_connections: u32) -> Option<Followed> {
     let line = match queueing {
         _ if has_room => String::new(),
         Queueing::Alike | Queueing::Scattered => format!(
-            "; all {max_connections} connections were in use, and answers took no longer for it, \
+            "; all {places} were in use, and answers took no longer for it, \
              so more of them may carry more"
         ),
         Queueing::Unclear | Queueing::Line => format!(
-            "; all {max_connections} connections were in use, and nothing shows whether more of \
+            "; all {places} were in use, and nothing shows whether more of \
              them would carry more"
         ),
     };

@@ -619,7 +619,7 @@ fn agent_that_stood_still_is_said_to_and_not_its_connections() {
             (
                 "load.not_sent",
                 700,
-                "not sent: no connection became free before the end, or the queue was full"
+                "not sent: no connection or user became free before the end, or the queue was full"
             ),
         ]
     );

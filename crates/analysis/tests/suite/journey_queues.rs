@@ -59,6 +59,7 @@ impl Journeys {
                 arrivals_per_second: self.per_second(),
                 arrivals: "even".to_owned(),
                 max_connections: 9,
+                users: None,
                 stages: 0,
             },
             ..PlanRecord::new(&scene::plan(scene::OPEN, "", ""), String::new())

@@ -153,6 +153,7 @@ impl Queue {
                 arrivals_per_second: rate(self.stages[0].1),
                 arrivals: if self.is_even { "even" } else { "poisson" }.to_owned(),
                 max_connections: 9,
+                users: None,
                 stages: stages.len() as u32,
             },
             stages,

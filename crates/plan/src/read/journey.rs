@@ -1,14 +1,14 @@
 //! Reads `[[journey]]`: requests that one visitor makes one after the other.
 
 use crate::journey::{MAX_STEPS, step_names};
-use crate::read::context::Context;
 use crate::read::field::Field;
 use crate::read::node::NodeValue;
 use crate::read::request::{RequestContext, check_names, fit_name};
 use crate::read::section::PlanSection;
+use crate::read::shared_connections;
 use crate::{
-    Journey, JourneyConnection, JourneyCookies, JourneyPart, JourneyWay, Load, Pause, Piece,
-    Request, RequestsPerConnection, Shape, StepTurns, WorkUnit, duration,
+    Journey, JourneyConnection, JourneyCookies, JourneyPart, JourneyWay, Pause, Piece, Request,
+    RequestsPerConnection, StepTurns, WorkUnit, duration,
 };
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -71,7 +71,7 @@ pub(crate) fn read(
         refuse_captures(root, requests.as_deref().unwrap_or_default());
         return Some(Vec::new());
     };
-    refuse_company(root, &field, rest);
+    refuse_company(&field, rest);
     let fields = match field.node.value {
         NodeValue::List(_) => field.list("[[journey]]")?,
         _ => vec![field.clone()],
@@ -92,27 +92,9 @@ pub(crate) fn read(
     check_names(&fields, ("journey", &names.collect::<Vec<_>>()));
     check_weights(root, requests);
     check_uses(root, requests, &journeys);
+    shared_connections::check(root, &journeys, rest.http.streams());
     keep_cookies(requests, &journeys);
     Some(journeys)
-}
-
-/// Notes that pauses alone keep more journeys under way than an open loop may have connections.
-pub(crate) fn note_at_once(context: &Context<'_>, journeys: &[Journey], load: &Load) {
-    let Shape::Open {
-        max_connections, ..
-    } = load.shape
-    else {
-        return;
-    };
-    let pauses = Journey::mean_of(journeys, load, Journey::mean_pauses).unwrap_or(0.0);
-    let peak = load.peak_rate().map_or(0.0, |rate| rate.as_per_second());
-    let at_once = peak * pauses;
-    if at_once > f64::from(max_connections) {
-        context.note(format!(
-            "load.max_connections = {max_connections} makes journeys wait: each pauses for \
-             {pauses:.1} s on average, which keeps {at_once:.0} of them under way at {peak}/s"
-        ));
-    }
 }
 
 /// Marks the requests of journeys that keep cookies.
@@ -139,17 +121,7 @@ fn refuse_captures(root: &PlanSection<'_>, requests: &[Request]) {
 }
 
 /// Reports what journeys cannot go together with.
-fn refuse_company(root: &PlanSection<'_>, field: &Field<'_>, rest: RequestContext<'_>) {
-    if rest.http.streams() > 1 {
-        let streams = rest.http.streams();
-        root.problem_at(
-            "connection",
-            format_args!(
-                "carries {streams} requests at once, and a journey has a connection to itself; \
-                 write streams = 1"
-            ),
-        );
-    }
+fn refuse_company(field: &Field<'_>, rest: RequestContext<'_>) {
     if rest.replay.is_some() {
         field.problem("sends requests in an order, and [replay] has that of its log; remove one");
     } else if rest.per_connection == RequestsPerConnection::HandshakeOnly {

@@ -115,6 +115,7 @@ fn one(field: &Field<'_>) -> Option<(Loop, JourneyLoad)> {
         &[
             "arrivals",
             "max_connections",
+            "users",
             "duration",
             "journeys",
             "warm_up",
@@ -154,6 +155,7 @@ fn shape(section: &PlanSection<'_>) -> Option<Shape> {
         rate,
         arrivals: Arrivals::Even,
         max_connections: 1,
+        users: None,
     });
     let users = section.read("connections", connections);
     let closed = users.map(|connections| Shape::Closed {

@@ -39,6 +39,7 @@ pub(crate) const KEYS: &[&str] = &[
     "load.rate",
     "load.arrivals",
     "load.max_connections",
+    "load.users",
     "load.duration",
     "load.requests",
     "load.journeys",
@@ -218,18 +219,14 @@ fn sum_of_arrivals(
     loads: &[JourneyLoad],
 ) -> (Option<Shape>, Option<Vec<Stage>>) {
     refuse_amount(section);
-    let (arrivals, max_connections) = around_rate(section);
+    let beside = beside_rate(section);
     let (first, stages) = merged_arrivals::sum(loads);
     if first > MAX_RATE || stages.iter().any(|stage| stage.to > MAX_RATE) {
         section
             .problem("is more than any cluster offers, all journeys together; write lower rates");
         return (None, None);
     }
-    let shape = Rate::per_second(first).map(|rate| Shape::Open {
-        rate,
-        arrivals,
-        max_connections,
-    });
+    let shape = Rate::per_second(first).map(|rate| beside.shape(rate));
     (shape, Some(stages))
 }
 
@@ -262,6 +259,7 @@ fn of_replay(
             "connections",
             "rate",
             "arrivals",
+            "users",
             "duration",
             "requests",
             "journeys",
@@ -302,6 +300,7 @@ fn of_replay(
             rate: mean_rate(arrivals)?,
             arrivals: Arrivals::Even,
             max_connections,
+            users: None,
         },
         stages: Vec::new(),
         end: End::Requests(total),
@@ -343,6 +342,7 @@ fn read_both(section: &PlanSection<'_>) -> Option<Shape> {
     section.read("connections", connections);
     section.read("rate", rate);
     section.read("max_connections", max_connections);
+    section.read("users", max_connections);
     section.read("arrivals", arrivals);
     section.read("think_time", think_time);
     None
@@ -368,6 +368,11 @@ fn beside_connections(section: &PlanSection<'_>) -> Option<ThinkTime> {
          remove it",
     );
     section.refuse(
+        &["users"],
+        "belongs to an open loop whose journeys share connections; a closed loop has connections \
+         users, so remove it, or write rate in place of connections",
+    );
+    section.refuse(
         &["arrivals"],
         "belongs to an open loop; remove it, or write rate in place of connections",
     );
@@ -375,16 +380,30 @@ fn beside_connections(section: &PlanSection<'_>) -> Option<ThinkTime> {
 }
 
 fn read_open(section: &PlanSection<'_>) -> Option<Shape> {
-    let (arrivals, max_connections) = around_rate(section);
-    section.read("rate", rate).map(|rate| Shape::Open {
-        rate,
-        arrivals,
-        max_connections,
-    })
+    let beside = beside_rate(section);
+    section.read("rate", rate).map(|rate| beside.shape(rate))
+}
+
+/// The fields of an open loop other than its rate.
+struct BesideRate {
+    arrivals: Arrivals,
+    max_connections: u32,
+    users: Option<u32>,
+}
+
+impl BesideRate {
+    fn shape(&self, rate: Rate) -> Shape {
+        Shape::Open {
+            rate,
+            arrivals: self.arrivals,
+            max_connections: self.max_connections,
+            users: self.users,
+        }
+    }
 }
 
 /// Reads the fields of an open loop other than its rate.
-fn around_rate(section: &PlanSection<'_>) -> (Arrivals, u32) {
+fn beside_rate(section: &PlanSection<'_>) -> BesideRate {
     // Not given here, but known: a misspelt key may have meant it.
     section.field("connections");
     section.refuse(
@@ -396,13 +415,12 @@ fn around_rate(section: &PlanSection<'_>) -> (Arrivals, u32) {
         &["connect_ramp"],
         "belongs to a closed loop: an open loop opens connections as arrivals need them; remove it",
     );
-    let arrivals = section.read("arrivals", arrivals).unwrap_or(Arrivals::Even);
-    (
-        arrivals,
-        section
-            .read("max_connections", max_connections)
-            .unwrap_or(DEFAULT_MAX_CONNECTIONS),
-    )
+    let most = section.read("max_connections", max_connections);
+    BesideRate {
+        arrivals: section.read("arrivals", arrivals).unwrap_or(Arrivals::Even),
+        max_connections: most.unwrap_or(DEFAULT_MAX_CONNECTIONS),
+        users: section.read("users", max_connections),
+    }
 }
 
 /// Reads the shape of a search's first hold.
@@ -423,12 +441,7 @@ fn first_hold(section: &PlanSection<'_>, range: SearchRange) -> Option<Shape> {
         }
         SearchRange::Rate { from, .. } => {
             section.read("rate", rate);
-            let (arrivals, max_connections) = around_rate(section);
-            Some(Shape::Open {
-                rate: from,
-                arrivals,
-                max_connections,
-            })
+            Some(beside_rate(section).shape(from))
         }
         SearchRange::Connections { from, .. } => {
             section.read("connections", connections);
@@ -457,6 +470,7 @@ fn end_of_hold(section: &PlanSection<'_>, hold: Duration, unit: WorkUnit) -> End
     End::Duration(hold)
 }
 
+/// Most connections, or users.
 fn max_connections(field: Field<'_>) -> Option<u32> {
     field.whole32(1..=MAX_CONNECTIONS)
 }

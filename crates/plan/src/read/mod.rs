@@ -57,6 +57,7 @@ mod rows_end;
 mod search;
 mod section;
 mod server_names;
+mod shared_connections;
 mod stages;
 mod target;
 mod target_url;
@@ -183,10 +184,10 @@ fn sections(root: PlanSection<'_>, amount: AmountSource<'_>) -> Option<Plan> {
         tls: own_tls,
         takes_always: replay.is_some() || root.has("journey"),
     });
-    let load = load(&root, amount, takers, rest.replay);
-    if let (Some(journeys), Some(load)) = (&mut journeys, &load) {
+    let mut load = load(&root, amount, takers, rest.replay);
+    if let (Some(journeys), Some(load)) = (&mut journeys, &mut load) {
         journey_load::weigh(journeys, load);
-        journey::note_at_once(root.context, journeys, load);
+        shared_connections::settle(&root, journeys, load);
     }
     let fleet = root.section("fleet");
     let fleet = fleet.map(|section| fleet::read(section, load.as_ref(), own_tls));

@@ -451,3 +451,146 @@ fn captures_without_a_journey_are_refused() {
     let found = read(&text).expect_err("captures are of no use").join("\n");
     assert!(found.contains("write a [[journey]]"), "{found}");
 }
+
+/// A plan of two journeys that share connections, if `buyer` and `visitor` say so.
+fn sharing((buyer, visitor): (&str, &str), connection: &str, load: &str) -> String {
+    format!(
+        "target.url = \"http://10.0.0.1/\"
+         {connection}
+         request = [{{ name = \"a\" }}]
+         journey = [
+             {{ name = \"buyer\", {buyer} steps = [\"a\", {{ pause = \"2s\" }}, \"a\"] }},
+             {{ name = \"visitor\", {visitor} steps = [\"a\"] }},
+         ]
+         {load}"
+    )
+}
+
+const SHARED: &str = "connection = \"shared\",";
+
+#[test]
+fn journeys_share_connections_among_users() {
+    let users = |load: &str| {
+        let text = sharing((SHARED, SHARED), "", load);
+        let plan = read(&text).expect("a plan");
+        let again = Plan::parse(&plan.canonical_text(), &mut NoFiles).expect("a canonical text");
+        assert_eq!(again.load(), plan.load());
+        assert_eq!(plan.journeys()[1].connection, JourneyConnection::Shared);
+        let plan::Shape::Open {
+            users,
+            max_connections,
+            ..
+        } = plan.load().shape
+        else {
+            panic!("{load} is a closed loop");
+        };
+        let notes: Vec<String> = plan.notes().to_vec();
+        let all = plan::Seats::sharing(plan.load(), plan::Owner::ALONE).map(|all| all.number());
+        assert_eq!(all, users);
+        (users, max_connections, notes)
+    };
+    let open = "load = { rate = \"9/s\", duration = \"9s\"";
+    assert_eq!(
+        users(&format!("{open} }}")),
+        (Some(10_000), 10_000, Vec::new())
+    );
+    let few = users(&format!("{open}, users = 8, max_connections = 2 }}"));
+    // Half of the journeys pause for 2 s, so 9/s keep 9 of them under way.
+    assert_eq!((few.0, few.1), (Some(8), 2));
+    assert!(
+        few.2[0].starts_with("load.users = 8 makes journeys wait"),
+        "{:?}",
+        few.2
+    );
+}
+
+#[test]
+fn each_agent_has_its_part_of_the_users_who_share() {
+    let load = "load = { rate = \"9/s\", duration = \"9s\", users = 7, max_connections = 30 }";
+    let plan = read(&sharing((SHARED, SHARED), "", load)).expect("a plan");
+    let seats = |agent| {
+        let owner = plan::Owner {
+            agent,
+            agents: 3,
+            ..plan::Owner::ALONE
+        };
+        let users = plan::Seats::sharing(plan.load(), owner).expect("they share");
+        let all: Vec<u32> = users.iter().collect();
+        (all, plan::Seats::new(plan.load(), owner).number())
+    };
+    let parts: Vec<(Vec<u32>, u32)> = (0..3).map(seats).collect();
+    let mut all: Vec<u32> = parts.iter().flat_map(|(users, _)| users.clone()).collect();
+    all.sort_unstable();
+    assert_eq!(all, [0, 1, 2, 3, 4, 5, 6]);
+    assert!(parts.iter().all(|(_, connections)| *connections == 10));
+    assert_eq!(plan.check_fleet(7), Ok(()));
+    let refused = plan
+        .check_fleet(8)
+        .expect_err("one has no user")
+        .to_string();
+    assert!(
+        refused.contains("load.users: 7 cannot be shared by 8"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn what_cannot_share_connections_is_refused_with_its_cure() {
+    let open = "load = { rate = \"9/s\", duration = \"9s\" }";
+    let users = "load = { rate = \"9/s\", duration = \"9s\", users = 9 }";
+    let closed = "load = { connections = 9, duration = \"9s\" }";
+    let streams = "connection = { http = \"2\", streams = 8 }";
+    for (kinds, connection, load, message) in [
+        (
+            (SHARED, ""),
+            "",
+            open,
+            "not for \"visitor\"; write it for all",
+        ),
+        (
+            ("", SHARED),
+            "",
+            open,
+            "not for \"buyer\"; write it for all",
+        ),
+        (
+            (SHARED, SHARED),
+            "",
+            closed,
+            "write load.rate, load.users and",
+        ),
+        (
+            ("", ""),
+            "",
+            users,
+            "write journey.connection = \"shared\", or",
+        ),
+        (
+            ("", ""),
+            streams,
+            open,
+            "or journey.connection = \"shared\"",
+        ),
+    ] {
+        let found = read(&sharing(kinds, connection, load)).expect_err(message);
+        assert!(found.join("\n").contains(message), "{found:?}");
+        assert_eq!(found.len(), 1, "{found:?}");
+    }
+    read(&sharing((SHARED, SHARED), streams, open)).expect("streams of shared connections");
+    let replaced = sharing(
+        ("", ""),
+        "",
+        "load = { connections = 9, duration = \"9s\", users = 9 }",
+    );
+    let found = read(&replaced).expect_err("virtual users are counted by connections");
+    assert!(
+        found[0].contains("load.users: belongs to an open loop"),
+        "{found:?}"
+    );
+    let plain = format!("target.url = \"http://10.0.0.1/\"\n{users}");
+    let found = read(&plain).expect_err("it has no journeys");
+    assert!(
+        found[0].contains("this plan has no journeys that do"),
+        "{found:?}"
+    );
+}
