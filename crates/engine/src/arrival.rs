@@ -12,7 +12,19 @@ pub(crate) struct Arrival {
     pub(crate) period: Period,
 }
 
-/// An arrival that waits for a connection.
+/// What waits for a connection that any may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Waiting {
+    Arrival(WaitingArrival),
+    /// The next step of a journey that shares connections, of the user at this place.
+    Step {
+        place: u32,
+        /// Since when it has waited; `None` if the connection of the step before is free for it.
+        since: Option<u64>,
+    },
+}
+
+/// An arrival that waits for a connection, or for a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct WaitingArrival {
     pub(crate) arrival: Arrival,

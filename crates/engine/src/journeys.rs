@@ -1,5 +1,5 @@
-//! The journeys of a worker that are under way, by the slot whose user or arrival makes them. Knows
-//! nothing of connections.
+//! The journeys of a worker that are under way, by the slot whose user or arrival makes them, or if
+//! they share connections by the place of their user. Knows nothing of connections.
 
 mod journey_choice;
 mod program;
@@ -280,6 +280,11 @@ impl Journeys {
         };
         *place = JourneyPlace::Empty;
         ended
+    }
+
+    /// Places where journeys have been made, from 0 on.
+    pub(crate) fn places(&self) -> u32 {
+        self.places.len() as u32 // there are no more than slots or users
     }
 
     /// When the last step began; 0 if none has.

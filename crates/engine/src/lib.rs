@@ -44,6 +44,7 @@ mod placement;
 mod plan_requests;
 mod policy;
 mod poller;
+mod pool_users;
 mod prepare;
 mod prepare_error;
 mod prepared_engine;

@@ -7,6 +7,7 @@ use crate::hops::{Hop, HopForm, HopId, Hops};
 use crate::http2;
 use crate::journey_memory::{JourneyMemories, JourneyMemory};
 use crate::live_operation::LiveOperation;
+use crate::pool_users::PoolUsers;
 use crate::request::{Http1Request, Http1Requests};
 use crate::request_tallies::RequestTallies;
 use crate::template::ValueSources;
@@ -26,6 +27,8 @@ pub(crate) struct PlanRequests {
     hops: Hops,
     /// What journeys remember.
     pub(crate) memories: JourneyMemories,
+    /// Who makes which journey, if journeys share connections.
+    pub(crate) pool_users: Option<Box<PoolUsers>>,
 }
 
 impl PlanRequests {
@@ -40,6 +43,7 @@ impl PlanRequests {
             rows: RowFinder::new(plan),
             hops: Hops::default(),
             memories: JourneyMemories::default(),
+            pool_users: None,
         }
     }
 
@@ -86,9 +90,9 @@ impl PlanRequests {
         request.write(closes, values, plain)
     }
 
-    /// What the operation is known by.
+    /// What the operation is known by. `user` is that of its connection.
     pub(crate) fn values(&self, user: u64, operation: &LiveOperation) -> Values {
-        let values = Values::new(user, operation);
+        let values = self.own_values(user, operation);
         let view = |memory: &Arc<JourneyMemory>| JourneyView {
             memory: Arc::clone(memory),
             hop_target: self.hop_of(operation).map(|hop| (*hop.target).into()),
@@ -96,6 +100,19 @@ impl PlanRequests {
         Values {
             journey: self.memories.of(values.seq).map(view),
             ..values
+        }
+    }
+
+    /// The same without what its journey remembers.
+    fn own_values(&self, user: u64, operation: &LiveOperation) -> Values {
+        let values = Values::new(user, operation);
+        let users = self.pool_users.as_ref();
+        match users.and_then(|users| users.maker(values.seq)) {
+            None => values,
+            Some(maker) => Values {
+                user: maker.number,
+                ..values
+            },
         }
     }
 
@@ -194,7 +211,7 @@ impl PlanRequests {
         user: u64,
         operation: &LiveOperation,
     ) -> impl Iterator<Item = (RowId, u64)> {
-        let values = Values::new(user, operation);
+        let values = self.own_values(user, operation);
         self.rows.find(operation.id.request, values)
     }
 }

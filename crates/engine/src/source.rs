@@ -2,6 +2,7 @@
 //! loop.
 
 use crate::arrival::Arrival;
+use crate::pool_users::PoolUsers;
 use crate::recorded_connections::RecordedConnections;
 pub(crate) use measure::nanoseconds;
 use measure::{Period, Window};
@@ -58,6 +59,8 @@ pub(crate) struct ArrivalSchedule {
     next: Option<Arrival>,
     /// Connections that this worker may open.
     seats: Seats,
+    /// The users of this worker, if their journeys share connections.
+    sharing: Option<Seats>,
     /// The connections of a log, if a replay repeats them.
     recorded: Option<RecordedConnections>,
 }
@@ -157,6 +160,14 @@ impl LoadSource {
     pub(crate) fn connection_user(&self, nth: u32) -> Option<u64> {
         match self {
             LoadSource::Open(arrivals) => arrivals.seats.nth(nth).map(u64::from),
+            LoadSource::Closed(_) => None,
+        }
+    }
+
+    /// Open loop: this worker's users, if their journeys share its connections.
+    pub(crate) fn pool_users(&self) -> Option<PoolUsers> {
+        match self {
+            LoadSource::Open(arrivals) => arrivals.sharing.clone().map(PoolUsers::new),
             LoadSource::Closed(_) => None,
         }
     }
@@ -358,6 +369,7 @@ impl ArrivalSchedule {
             measured_from: *measured_from,
             next: None,
             seats,
+            sharing: Seats::sharing(load, duty.portion.clone()),
             recorded: load.recorded.as_ref().and_then(RecordedConnections::new),
         };
         arrivals.advance();

@@ -19,6 +19,7 @@ mod losses;
 mod opening;
 mod operation;
 mod path_probe;
+mod pooled;
 mod recorded;
 mod redirects;
 mod sender;
@@ -30,7 +31,7 @@ mod users;
 mod watch;
 mod watched;
 
-use crate::arrival::WaitingArrival;
+use crate::arrival::Waiting;
 use crate::clock::{RunClock, monotonic_ns};
 use crate::connection::READ_BYTES;
 use crate::connection_key::ConnectionKey;
@@ -156,7 +157,7 @@ pub(crate) struct Worker {
     pauses: Timers,
     /// Seats with HTTP/2 frames to send.
     dirty: Vec<u32>,
-    queue: VecDeque<WaitingArrival>,
+    queue: VecDeque<Waiting>,
     losses: VecDeque<Loss>,
     unread: Vec<Unread>,
     uploads: Vec<Unsent>,
@@ -172,10 +173,12 @@ impl Worker {
         let rules = ConnectionRules::new(plan);
         let tallies = RequestTallies::new(plan, &setup.tokens);
         let outlets = (setup.handover, setup.spares);
+        let mut requests = PlanRequests::new(plan, &tallies);
+        requests.pool_users = setup.source.pool_users().map(Box::new);
         Worker {
             script: Script::new(plan),
             journeys: Journeys::new(plan),
-            requests: PlanRequests::new(plan, &tallies),
+            requests,
             timeline: Timeline::new(plan),
             phase: WorkerPhase::Firing,
             cut: None,
@@ -387,7 +390,7 @@ impl Worker {
         self.end_arrivals(now);
         let firing = self.account.spent(&self.watch, now);
         self.phase = WorkerPhase::Draining { firing };
-        self.abandon_journeys(0..self.seats.slots(), now);
+        self.abandon_all_journeys(now);
         self.ledger.drain();
         self.close_sockets(now);
     }

@@ -1,7 +1,7 @@
 //! Open loop: which connection an arrival goes to, and the arrivals that wait for one.
 
 use super::{BEGUN_AT_ONCE, Cut, Worker, WorkerPhase};
-use crate::arrival::{Arrival, WaitingArrival};
+use crate::arrival::{Arrival, Waiting, WaitingArrival};
 use measure::Kind;
 
 /// Most arrivals that wait for a connection; further ones are not sent.
@@ -61,13 +61,13 @@ impl Worker {
         } else if self.source.recorded().is_some() {
             self.dispatch_recorded(waiting);
         } else if self.queue.len() < QUEUE {
-            self.queue.push_back(waiting);
+            self.queue.push_back(Waiting::Arrival(waiting));
         } else {
             self.not_sent(waiting, Kind::NotSent, noticed_at);
         }
     }
 
-    /// Gives waiting arrivals to slots that have become free.
+    /// Gives waiting arrivals and steps to slots that have become free.
     #[inline]
     pub(super) fn serve_queue(&mut self) {
         while !self.queue.is_empty()
@@ -76,7 +76,12 @@ impl Worker {
             && let Some(waiting) = self.queue.pop_front()
         {
             let now = self.clock.now();
-            self.begin(slot, waiting.arrival, Some(waiting.noticed_at), now);
+            match waiting {
+                Waiting::Arrival(it) => self.begin(slot, it.arrival, Some(it.noticed_at), now),
+                Waiting::Step { place, since } => {
+                    self.begin_pooled_step(slot, (place, since.unwrap_or(now)), now);
+                }
+            }
         }
     }
 
@@ -105,6 +110,13 @@ impl Worker {
     /// connection, so they count as `NoLease`.
     pub(super) fn end_arrivals(&mut self, now: u64) {
         for waiting in std::mem::take(&mut self.queue) {
+            match waiting {
+                Waiting::Arrival(waiting) => self.not_sent(waiting, Kind::NotSent, now),
+                Waiting::Step { .. } => {} // its journey has begun, and is abandoned
+            }
+        }
+        let users = self.requests.pool_users.as_mut();
+        for waiting in users.map(|users| users.take_waiting()).unwrap_or_default() {
             self.not_sent(waiting, Kind::NotSent, now);
         }
         let recorded = self

@@ -45,11 +45,11 @@ impl Worker {
     /// Moves an operation that is under way on a draining connection to the draining seat.
     /// Operations that have not been sent remain.
     fn lend(&mut self, home: u32, guest: u32) {
-        // The slot of an arrival takes the next arrival, unless its journey goes on, or a redirect
-        // may lead it elsewhere, for which its seat has the connections; a user has one operation
-        // at a time.
+        // The slot of an arrival takes the next arrival, unless its journey goes on there, or a
+        // redirect may lead it elsewhere, for which its seat has the connections; a user has one
+        // operation at a time.
         let waits = matches!(self.source, LoadSource::Closed(_))
-            || self.journeys.is_some()
+            || (self.journeys.is_some() && !self.has_pool())
             || self.connector.has_others();
         if self.seats.lend(home, guest, waits) {
             self.deadlines.hand_on(home, guest);

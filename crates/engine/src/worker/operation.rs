@@ -12,6 +12,7 @@ use crate::request::Http1Request;
 use crate::response::ReceivedResponse;
 use crate::script::NextStep;
 use crate::seat::SeatRole;
+use crate::values::Values;
 use measure::{CellId, Failure, FailureStage, Kind, OperationEnd, Period};
 use plan::Close;
 use std::time::Duration;
@@ -41,6 +42,7 @@ impl Worker {
         let intended_at = arrival.intended_at;
         let mut operation = LiveOperation::new(id, arrival.seq, random, intended_at, now);
         operation.noticed_at = noticed_at;
+        self.pauses.clear(slot);
         self.start(slot, operation, now);
     }
 
@@ -49,7 +51,6 @@ impl Worker {
     #[inline(always)]
     pub(super) fn start(&mut self, slot: u32, operation: LiveOperation, now: u64) {
         self.ledger.recorder.begin(now);
-        self.pauses.clear(slot);
         self.seats.begin(slot, operation);
         let seat = self.seats.seat_of(slot);
         if self.seats.connection(seat).is_some() {
@@ -167,7 +168,7 @@ impl Worker {
     /// Ends and records the operation; only this takes it out of its slot.
     pub(super) fn record(&mut self, slot: u32, end: OperationEnd, now: u64) {
         let makes_journey = self.journeys.is_some();
-        let traveller = makes_journey.then(|| self.seats.user_slot(slot));
+        let place = makes_journey.then(|| self.journey_place(slot));
         let Some(mut operation) = self.seats.end(slot) else {
             return; // it has ended: an operation ends exactly once
         };
@@ -196,8 +197,9 @@ impl Worker {
                 self.note_missed_messages(slot, operation.id, now);
             }
         }
-        if let Some(traveller) = traveller {
-            self.end_step(traveller, end, now);
+        if let Some(place) = place {
+            let journey = Values::number(operation.id.period, operation.seq);
+            self.end_step((journey, place), end, now);
         }
     }
 

@@ -23,8 +23,12 @@ impl Worker {
         }
     }
 
-    /// Ends the pause of `slot`. After a back-off, operations that are to be sent again go first.
+    /// Ends the pause of `slot`, or of the user at this place if journeys share connections. After
+    /// a back-off, operations that are to be sent again go first.
     pub(super) fn on_pause_over(&mut self, slot: u32, now: u64) {
+        if self.has_pool() {
+            return self.on_pooled_step_due(slot, now);
+        }
         let number = self.seats.seat_of(slot);
         let seat = self.seats.seat(number);
         if seat.opener == Opener::BacksOff(slot) {

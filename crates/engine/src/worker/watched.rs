@@ -59,7 +59,7 @@ impl Worker {
     /// at `at`. A `fault` of its status or length comes first; its events count all the same.
     pub(super) fn end_watch(&mut self, slot: u32, fault: Option<Kind>, at: u64) -> OperationEnd {
         let lane = self.seats.lane_of(slot);
-        let traveller = self.seats.user_slot(slot);
+        let place = self.journey_place(slot);
         let user = self.seats.user(self.seats.seat_of(slot));
         self.keep_cookies(slot);
         let Some((connection, operation)) = self.seats.both(slot) else {
@@ -70,7 +70,7 @@ impl Worker {
         };
         let mut failure = fault.or(watch.end());
         if failure.is_none() && watch.has_captures() {
-            let random = self.journeys.as_mut().map_or(0, |all| all.bits(traveller));
+            let random = self.journeys.as_mut().map_or(0, |all| all.bits(place));
             let journey = Values::number(operation.id.period, operation.seq);
             match watch.capture(random) {
                 Ok(texts) => self.requests.memories.add(journey, texts),

@@ -1,0 +1,102 @@
+//! Journeys that share connections: each of their steps goes over any that is free, and waits in
+//! turn if none is.
+
+use super::arrivals::QUEUE;
+use super::{Worker, WorkerPhase};
+use crate::arrival::{Waiting, WaitingArrival};
+use crate::values::Values;
+use measure::Kind;
+
+impl Worker {
+    /// Whether journeys share connections.
+    pub(super) fn has_pool(&self) -> bool {
+        self.requests.pool_users.is_some()
+    }
+
+    /// Begins the journey that is due as `waiting`, with its first step over `slot`. It waits if
+    /// each user makes another one.
+    pub(super) fn begin_pooled(&mut self, slot: u32, waiting: WaitingArrival, now: u64) {
+        let arrival = waiting.arrival;
+        let journey = Values::number(arrival.period, arrival.seq);
+        let Some(users) = &mut self.requests.pool_users else {
+            return;
+        };
+        let Some(user) = users.take(journey) else {
+            let is_full = users.waiting() >= QUEUE;
+            if is_full {
+                self.not_sent(waiting, Kind::NotSent, now);
+            } else {
+                users.wait(waiting);
+            }
+            return self.seats.offer(slot);
+        };
+        self.begin_journey_of((user.place, user.number), arrival);
+        match self.step_due_at(user.place) {
+            Some(due_at) if due_at > now => {
+                self.pauses.set(user.place, due_at);
+                self.seats.offer(slot);
+            }
+            // One that waited for its user during that pause was noticed before it was due.
+            Some(due_at) => {
+                let noticed_at = waiting.noticed_at.max(due_at);
+                self.begin_step((slot, user.place), Some(noticed_at), now);
+            }
+            None => self.seats.offer(slot), // a journey that has begun has a step
+        }
+    }
+
+    /// Begins the step that is due for the user at `place` over `slot`.
+    pub(super) fn begin_pooled_step(
+        &mut self,
+        slot: u32,
+        (place, noticed_at): (u32, u64),
+        now: u64,
+    ) {
+        if self.step_due_at(place).is_some() {
+            self.begin_step((slot, place), Some(noticed_at), now);
+        } else {
+            self.seats.offer(slot);
+        }
+    }
+
+    /// The pause before the next step of the user at `place` is over.
+    #[cold]
+    pub(super) fn on_pooled_step_due(&mut self, place: u32, now: u64) {
+        if self.phase != WorkerPhase::Firing {
+            return; // its journey has been abandoned
+        }
+        let is_first = self.queue.is_empty();
+        let slot = if is_first { self.pick_slot() } else { None };
+        match slot {
+            Some(slot) => self.begin_pooled_step(slot, (place, now), now),
+            None => self.queue.push_back(Waiting::Step {
+                place,
+                since: Some(now),
+            }),
+        }
+    }
+
+    /// A step of a `journey`, of the user at `place`, has ended at `now`: the next one waits for
+    /// its instant and a connection. At the journey's end its user begins another one.
+    #[cold]
+    pub(super) fn go_on_pooled(&mut self, journey: u64, place: u32, now: u64) {
+        match self.step_due_at(place) {
+            Some(_) if self.phase != WorkerPhase::Firing => {
+                self.abandon_journeys(place..place + 1, now);
+            }
+            Some(due_at) if due_at > now => self.pauses.set(place, due_at),
+            // The slot of the step that has ended is not free yet.
+            Some(_) => {
+                let since = (!self.queue.is_empty()).then_some(now);
+                self.queue.push_back(Waiting::Step { place, since });
+            }
+            None => {
+                if let Some(users) = &mut self.requests.pool_users
+                    && let Some(next) = users.leave(journey)
+                {
+                    self.queue.push_front(Waiting::Arrival(next));
+                }
+            }
+        }
+    }
+}
