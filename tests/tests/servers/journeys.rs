@@ -1,6 +1,8 @@
 //! Journeys through the shop of `examples/shop.toml`, which is Python's: it tells what each session
 //! asked for.
 
+mod pooled;
+
 use interop::{CoordinatorCommand, Finished, PythonServer};
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
