@@ -80,6 +80,7 @@ mod url;
 mod user_operations;
 mod virtual_users;
 mod websocket;
+mod wire_number;
 mod words;
 
 pub use auth::{Auth, AuthScheme};
