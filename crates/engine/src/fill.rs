@@ -8,7 +8,9 @@ use crate::signing_meter::SigningMeter;
 use crate::values::{ColumnSource, Values, digits};
 use crate::websocket::{KEY_LENGTH, put_key};
 use data::Escape;
-use plan::{Composition, Digest, Generator, HashFunction, Instance, MadeValue, RecordedArrivals};
+use plan::{
+    Composition, Digest, Generator, HashFunction, Instance, MadeValue, RecordedArrivals, ScalarType,
+};
 use std::cell::RefCell;
 use std::fmt;
 use std::io::Write as _;
@@ -27,6 +29,15 @@ pub(crate) enum Fill {
     Line(Arc<dyn OptionalLine>),
     /// The number of bytes of the pieces that follow. Shared, so that it makes no piece larger.
     Length(Arc<ContentLength>),
+    /// A number of Protocol Buffers.
+    Number(Arc<WireNumber>),
+}
+
+/// What stands on the wire for the number whose text these pieces are.
+#[derive(Debug)]
+pub(crate) struct WireNumber {
+    pub(crate) kind: ScalarType,
+    pub(crate) of: Vec<Fill>,
 }
 
 /// The number of bytes of these pieces, in this form.
@@ -118,7 +129,11 @@ impl Fill {
         match self {
             Fill::Bytes(bytes) => Some(bytes),
             Fill::Shared(bytes) => Some(bytes),
-            Fill::Recorded(_) | Fill::Value(_) | Fill::Line(_) | Fill::Length(_) => None,
+            Fill::Recorded(_)
+            | Fill::Value(_)
+            | Fill::Line(_)
+            | Fill::Length(_)
+            | Fill::Number(_) => None,
         }
     }
 
@@ -130,6 +145,7 @@ impl Fill {
             Fill::Value(placeholder) => placeholder.put(values, out),
             Fill::Line(line) => line.put_line(values, out),
             Fill::Length(content) => content.put(values, out),
+            Fill::Number(number) => number.put(values, out),
         }
     }
 
@@ -149,6 +165,11 @@ impl Fill {
                 content.put(values, &mut bytes);
                 part(&bytes, out);
             }
+            Fill::Number(number) => {
+                let mut bytes = Vec::with_capacity(LengthForm::MOST);
+                number.put(values, &mut bytes);
+                part(&bytes, out);
+            }
         }
     }
 
@@ -166,8 +187,27 @@ impl Fill {
             Fill::Value(placeholder) => placeholder.length(values),
             Fill::Line(_) => 0, // a head is written without asking for its length
             Fill::Length(content) => content.form.length(length(&content.of, values)),
+            Fill::Number(number) => {
+                let mut bytes = Vec::with_capacity(LengthForm::MOST);
+                number.put(values, &mut bytes);
+                bytes.len()
+            }
         }
     }
+}
+
+impl WireNumber {
+    /// Appends the number to `out`.
+    fn put(&self, values: &Values, out: &mut Vec<u8>) {
+        let mut text = Vec::with_capacity(Self::MOST_DIGITS);
+        self.of
+            .iter()
+            .for_each(|piece| piece.fill(values, &mut text));
+        self.kind.put(&text, out);
+    }
+
+    /// Most characters of a whole number with its sign.
+    const MOST_DIGITS: usize = 20;
 }
 
 impl ContentLength {

@@ -2,7 +2,7 @@
 
 use crate::body::{self, BodyUpload, RequestBody};
 use crate::cookie_source::CookieSource;
-use crate::fill::{self, Fill, LengthForm, Placeholder, literal, with_length};
+use crate::fill::{self, Fill, LengthForm, Placeholder, WireNumber, literal, with_length};
 use crate::location::split_port;
 use crate::replayed_request::ReplayedRequest;
 use crate::request_rules::{authority, takes_body};
@@ -276,6 +276,11 @@ fn message_parts(parts: &[MessagePart<Template>], sources: &ValueSources) -> Vec
         match part {
             MessagePart::Bytes(bytes) => literal(&mut pieces, bytes),
             MessagePart::Text(text) => sources.template(text, &mut pieces),
+            MessagePart::Number(text, kind) => {
+                let mut of = Vec::new();
+                sources.template(text, &mut of);
+                pieces.push(Fill::Number(Arc::new(WireNumber { kind: *kind, of })));
+            }
             MessagePart::Delimited(parts) => {
                 let content = message_parts(parts, sources);
                 with_length(&mut pieces, LengthForm::Varint, content);

@@ -1,7 +1,7 @@
 //! Texts that are taken from answers, for later requests of the same journey.
 
 use crate::words::{Words as _, words};
-use crate::{Capturer, HtmlElement, quote};
+use crate::{Capturer, HtmlElement, ScalarType, quote};
 use data::Escape;
 use std::fmt;
 use std::sync::Arc;
@@ -19,6 +19,9 @@ pub struct Capture {
     pub pick: CapturePick,
     /// What becomes of an operation whose answer does not have it.
     pub missing: MissingCapture,
+    /// The types of the number fields of gRPC messages in which it stands. A text that is no number
+    /// of each of them is not taken.
+    pub numbers: Vec<ScalarType>,
 }
 
 /// Where a captured text is found.

@@ -286,6 +286,7 @@ fn message_bytes(parts: &[MessagePart<Template>]) -> usize {
     let bytes = |part: &MessagePart<Template>| match part {
         MessagePart::Bytes(bytes) => bytes.len(),
         MessagePart::Text(text) => template_bytes(text),
+        MessagePart::Number(..) => 4,
         MessagePart::Delimited(parts) => 1 + message_bytes(parts),
     };
     parts.iter().map(bytes).sum()

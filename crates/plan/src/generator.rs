@@ -1,6 +1,6 @@
 //! Texts that follow from an operation's number and the plan's seed, and the time.
 
-use crate::TimeFormat;
+use crate::{ScalarType, TimeFormat};
 use measure::SplitMix;
 use std::io::Write as _;
 use std::sync::Arc;
@@ -49,6 +49,9 @@ pub struct NumberRange {
     /// Digits behind the decimal point.
     pub(crate) decimals: u8,
 }
+
+/// No operation of a run has a higher number: those of the warm-up begin at 9 × 10¹⁸.
+const MOST_SEQ: i128 = 9_100_000_000_000_000_000;
 
 /// What the text of an operation follows from.
 #[derive(Debug, Clone, Copy)]
@@ -134,6 +137,31 @@ impl Generator {
                 alphabet.iter().all(|c| all(c.encode_utf8(&mut [0; 4])))
             }
             Generator::OneOf(texts) => texts.iter().all(|text| all(text)),
+        }
+    }
+
+    /// Whether every text is a number of this type.
+    pub(crate) fn is_number_of(&self, kind: ScalarType) -> bool {
+        let fits = |low: i128, high: i128| match kind.range() {
+            Some(range) => range.contains(&low) && range.contains(&high),
+            None => kind.is_float(),
+        };
+        match self {
+            Generator::Uuid => false,
+            Generator::Counter { first, step } => {
+                let first = i128::from(*first);
+                fits(first, first + i128::from(*step) * MOST_SEQ)
+            }
+            Generator::Timestamp(format) if !format.is_number() => false,
+            Generator::Timestamp(_) => fits(0, i64::MAX.into()),
+            Generator::Number(range) if range.decimals > 0 => kind.is_float(),
+            Generator::Number(range) => fits(range.low.into(), range.high.into()),
+            Generator::Characters { alphabet, length } => {
+                let are_digits = alphabet.iter().all(char::is_ascii_digit);
+                let digits = u32::from(*length).min(30);
+                are_digits && fits(0, 10_i128.pow(digits) - 1)
+            }
+            Generator::OneOf(texts) => texts.iter().all(|text| kind.takes(text.as_bytes())),
         }
     }
 

@@ -1,7 +1,8 @@
 //! gRPC calls: what is called, the message as it is encoded, and which statuses are right.
 
 use crate::toml_text::array;
-use crate::{MessageShape, Template, quote};
+use crate::words::Words as _;
+use crate::{MessageShape, ScalarType, Template, quote};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
@@ -25,6 +26,8 @@ pub enum MessagePart<T> {
     Bytes(Vec<u8>),
     /// A text.
     Text(T),
+    /// A number of this type, whose text differs between operations.
+    Number(T, ScalarType),
     /// Parts, and before them the number of their bytes as a varint.
     Delimited(Vec<MessagePart<T>>),
 }
@@ -69,9 +72,19 @@ impl<T> MessagePart<T> {
         match self {
             MessagePart::Bytes(bytes) => MessagePart::Bytes(bytes.clone()),
             MessagePart::Text(text) => MessagePart::Text(map(text)),
+            MessagePart::Number(text, kind) => MessagePart::Number(map(text), *kind),
             MessagePart::Delimited(parts) => {
                 MessagePart::Delimited(parts.iter().map(|part| part.map(map)).collect())
             }
+        }
+    }
+
+    /// The texts of its numbers, with their types.
+    pub(crate) fn numbers(&self) -> Vec<(&T, ScalarType)> {
+        match self {
+            MessagePart::Bytes(_) | MessagePart::Text(_) => Vec::new(),
+            MessagePart::Number(text, kind) => vec![(text, *kind)],
+            MessagePart::Delimited(parts) => parts.iter().flat_map(MessagePart::numbers).collect(),
         }
     }
 
@@ -80,7 +93,7 @@ impl<T> MessagePart<T> {
     pub fn texts(&self) -> Vec<&T> {
         match self {
             MessagePart::Bytes(_) => Vec::new(),
-            MessagePart::Text(text) => vec![text],
+            MessagePart::Text(text) | MessagePart::Number(text, _) => vec![text],
             MessagePart::Delimited(parts) => parts.iter().flat_map(MessagePart::texts).collect(),
         }
     }
@@ -92,6 +105,10 @@ impl MessagePart<Template> {
         match self {
             MessagePart::Bytes(bytes) => quote(&STANDARD.encode(bytes)),
             MessagePart::Text(text) => format!("{{ text = {} }}", quote(&text.to_string())),
+            MessagePart::Number(text, kind) => {
+                let (text, kind) = (quote(&text.to_string()), quote(kind.word()));
+                format!("{{ text = {text}, type = {kind} }}")
+            }
             MessagePart::Delimited(parts) => array(parts, MessagePart::canonical),
         }
     }

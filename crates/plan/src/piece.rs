@@ -1,7 +1,7 @@
 //! Texts with placeholders as pieces, and the values of `[let]`, which may be made of such texts.
 
 use crate::words::words;
-use crate::{CapturePlaceholder, DataColumn, Generator};
+use crate::{CapturePlaceholder, DataColumn, Generator, ScalarType};
 use data::Escape;
 use secret::Secret;
 use std::fmt;
@@ -241,6 +241,14 @@ impl MadeValue {
     pub fn is_unreserved(&self) -> bool {
         // RFC 3986 §2.3.
         self.has_only(|byte| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte))
+    }
+
+    /// Whether every text is a number of this type.
+    pub(crate) fn is_number_of(&self, kind: ScalarType) -> bool {
+        match &self.source {
+            MadeSource::Generated(generator) => generator.is_number_of(kind),
+            MadeSource::Composed(_) => false,
+        }
     }
 
     /// Whether every text is a value of JSON.

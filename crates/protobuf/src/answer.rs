@@ -135,24 +135,33 @@ fn entry(map: &FieldDescriptor) -> Result<MessageShape, String> {
 }
 
 fn kind(field: &FieldDescriptor) -> Result<FieldKind, String> {
-    let scalar = match field.kind() {
-        Kind::Message(_) if field.is_group() => {
-            return Err(format!(
-                "{} is a group, which is not read; name another field",
-                field.name()
-            ));
-        }
-        Kind::Message(_) => return Ok(FieldKind::Message(MessageShape::default())),
-        Kind::Enum(names) => {
-            // JSON has the first of several names of a number.
-            let mut values: Vec<(i32, String)> = Vec::new();
-            for value in names.values() {
-                if values.iter().all(|(number, _)| *number != value.number()) {
-                    values.push((value.number(), value.name().to_owned()));
-                }
+    let kind = field.kind();
+    if let Some(scalar) = scalar_type(&kind) {
+        return Ok(FieldKind::Scalar(scalar));
+    }
+    if let Kind::Enum(names) = kind {
+        // JSON has the first of several names of a number.
+        let mut values: Vec<(i32, String)> = Vec::new();
+        for value in names.values() {
+            if values.iter().all(|(number, _)| *number != value.number()) {
+                values.push((value.number(), value.name().to_owned()));
             }
-            return Ok(FieldKind::Enum(values));
         }
+        return Ok(FieldKind::Enum(values));
+    }
+    if field.is_group() {
+        return Err(format!(
+            "{} is a group, which is not read; name another field",
+            field.name()
+        ));
+    }
+    Ok(FieldKind::Message(MessageShape::default()))
+}
+
+/// The type of a field that is no message and no enum.
+pub(crate) fn scalar_type(kind: &Kind) -> Option<ScalarType> {
+    Some(match kind {
+        Kind::Message(_) | Kind::Enum(_) => return None,
         Kind::Double => ScalarType::Double,
         Kind::Float => ScalarType::Float,
         Kind::Int32 => ScalarType::Int32,
@@ -168,6 +177,5 @@ fn kind(field: &FieldDescriptor) -> Result<FieldKind, String> {
         Kind::Bool => ScalarType::Bool,
         Kind::String => ScalarType::String,
         Kind::Bytes => ScalarType::Bytes,
-    };
-    Ok(FieldKind::Scalar(scalar))
+    })
 }

@@ -4,9 +4,11 @@
 
 mod answer;
 mod descriptors;
+mod numbers;
 mod parts;
 mod reflection;
 
+use numbers::StandIns;
 use plan::{EncodedCall, MessageFault, PLACEHOLDER_MARK};
 use prost_reflect::prost::Message as _;
 use prost_reflect::{DynamicMessage, FieldDescriptor, Kind, MessageDescriptor};
@@ -16,7 +18,8 @@ use std::collections::BTreeSet;
 /// Encodes `json`, the message of a call of `method` (`package.Service/Method`) that takes one
 /// message, by a descriptor set: what `protoc --descriptor_set_out` writes, or
 /// `buf build`.
-/// Texts in it that have a [`PLACEHOLDER_MARK`] stand apart from the bytes around.
+/// Texts in it that have a [`PLACEHOLDER_MARK`], also in the place of numbers, stand apart from the
+/// bytes around.
 ///
 /// `pointers` (RFC 6901) lead into its answer's message as JSON.
 ///
@@ -32,8 +35,16 @@ pub fn encode(
     let pool = descriptors::pool(set)?;
     let method = descriptors::method(&pool, method)?;
     let input = method.input();
+    let mut numbers = StandIns::default();
+    let with_numbers = numbers.put(json, &input);
+    let json = with_numbers.as_deref().unwrap_or(json);
     let message = message(&input, json).map_err(MessageFault::Message)?;
-    let parts = parts::split(&message.encode_to_vec(), &input).map_err(MessageFault::Message)?;
+    let parts = parts::split(&message.encode_to_vec(), &input, &mut numbers);
+    let parts = parts.map_err(MessageFault::Message)?;
+    if !numbers.are_found() {
+        let why = "gives a field two values, one of them with a placeholder; remove one";
+        return Err(MessageFault::Message(why.to_owned()));
+    }
     let answer = answer::shape(&method.output(), pointers)
         .map_err(|(pointer, why)| MessageFault::Pointer { pointer, why })?;
     Ok(EncodedCall {
@@ -74,7 +85,7 @@ fn cure(input: &MessageDescriptor, said: &str, json: &str) -> String {
         };
     }
     if json.contains(PLACEHOLDER_MARK) {
-        return "; placeholders can stand in fields of the type string".to_owned();
+        return "; placeholders can stand in strings and numbers".to_owned();
     }
     String::new()
 }

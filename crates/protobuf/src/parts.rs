@@ -1,7 +1,8 @@
-//! An encoded message as parts: texts that have placeholders stand apart, and what holds one says
-//! its length only once it is sent.
+//! An encoded message as parts: texts and numbers that have placeholders stand apart, and what
+//! holds one says its length only once it is sent.
 
-use plan::{MessagePart, PLACEHOLDER_MARK};
+use crate::numbers::{StandIns, number_type};
+use plan::{MessagePart, PLACEHOLDER_MARK, ScalarType};
 use prost_reflect::{Kind, MessageDescriptor};
 
 /// Wire types (Protocol Buffers, "Encoding").
@@ -12,14 +13,15 @@ mod wire {
     pub(super) const FIXED32: u64 = 5;
 }
 
-/// Splits a message with this descriptor, which the encoder has written. The error says which text
-/// cannot have a placeholder.
+/// Splits a message with this descriptor, which the encoder has written with these stand-ins. The
+/// error says which text cannot have a placeholder.
 pub(crate) fn split(
     message: &[u8],
     descriptor: &MessageDescriptor,
+    numbers: &mut StandIns,
 ) -> Result<Vec<MessagePart<String>>, String> {
     let (mut parts, mut rest) = (Vec::new(), message);
-    if !is_marked(message) {
+    if !is_marked(message) && numbers.is_empty() {
         put(&mut parts, message);
         return Ok(parts);
     }
@@ -28,21 +30,65 @@ pub(crate) fn split(
         let (whole, behind) = rest.split_at(field.end);
         rest = behind;
         let content = &whole[field.content..];
-        if field.wire != wire::DELIMITED || !is_marked(content) {
-            put(&mut parts, whole);
-            continue;
-        }
         let kind = kind_of(descriptor, field.number);
-        let inner = match kind {
-            Some(Kind::Message(inner)) => split(content, &inner)?,
-            Some(Kind::String) => {
-                // The encoder had it as a text.
+        let inner = match (
+            field.wire,
+            kind.as_ref(),
+            kind.as_ref().and_then(number_type),
+        ) {
+            (wire::DELIMITED, _, Some(number)) => packed(content, number, numbers)?,
+            (_, _, Some(number)) => {
+                match numbers.find(number, content)? {
+                    Some(text) => {
+                        put(&mut parts, &whole[..field.tag]);
+                        parts.push(MessagePart::Number(text, number));
+                    }
+                    None => put(&mut parts, whole),
+                }
+                continue;
+            }
+            (wire::DELIMITED, Some(Kind::Message(inner)), _) => split(content, inner, numbers)?,
+            // The encoder had it as a text.
+            (wire::DELIMITED, Some(Kind::String), _) if is_marked(content) => {
                 vec![MessagePart::Text(String::from_utf8_lossy(content).into())]
             }
-            _ => return Err(no_place(descriptor, "a field of another type")),
+            (wire::DELIMITED, _, _) if is_marked(content) => {
+                return Err(no_place(descriptor, "a field of another type"));
+            }
+            _ => Vec::new(),
         };
-        put(&mut parts, &whole[..field.tag]);
-        parts.push(MessagePart::Delimited(inner));
+        if inner
+            .iter()
+            .all(|part| matches!(part, MessagePart::Bytes(_)))
+        {
+            put(&mut parts, whole);
+        } else {
+            put(&mut parts, &whole[..field.tag]);
+            parts.push(MessagePart::Delimited(inner));
+        }
+    }
+    Ok(parts)
+}
+
+/// Splits the values of a field that has them one behind the other.
+fn packed(
+    content: &[u8],
+    kind: ScalarType,
+    numbers: &mut StandIns,
+) -> Result<Vec<MessagePart<String>>, String> {
+    let (mut parts, mut rest) = (Vec::new(), content);
+    while !rest.is_empty() {
+        let length = match kind {
+            ScalarType::Fixed32 | ScalarType::Sfixed32 | ScalarType::Float => 4,
+            ScalarType::Fixed64 | ScalarType::Sfixed64 | ScalarType::Double => 8,
+            _ => varint(rest).map_or(rest.len(), |(_, length)| length),
+        };
+        let (value, behind) = rest.split_at(length.min(rest.len()));
+        rest = behind;
+        match numbers.find(kind, value)? {
+            Some(text) => parts.push(MessagePart::Number(text, kind)),
+            None => put(&mut parts, value),
+        }
     }
     Ok(parts)
 }
@@ -58,7 +104,7 @@ fn kind_of(descriptor: &MessageDescriptor, number: u64) -> Option<Kind> {
 
 fn no_place(descriptor: &MessageDescriptor, what: &str) -> String {
     format!(
-        "has a placeholder in {what} of {}; placeholders can stand in fields of the type string",
+        "has a placeholder in {what} of {}; placeholders can stand in strings and numbers",
         descriptor.full_name()
     )
 }

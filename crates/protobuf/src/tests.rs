@@ -23,6 +23,16 @@ const PROTO: &str = r#"
         Color color = 7;
     }
     enum Color { NONE = 0; RED = 1; }
+    service Numbers { rpc Put(All) returns (Item); }
+    message All {
+        int32 a = 1; int64 b = 2; uint32 c = 3; uint64 d = 4; sint32 e = 5; sint64 f = 6;
+        fixed32 g = 7; fixed64 h = 8; sfixed32 i = 9; sfixed64 j = 10; float k = 11; double l = 12;
+        repeated int32 packed = 13; repeated sfixed64 wide = 14;
+        repeated double loose = 15 [packed = false];
+        map<string, int64> by_name = 16; All inner = 17; repeated All list = 18;
+        optional int64 maybe = 19; oneof one { uint32 first = 20; string second = 21; }
+        string text = 22;
+    }
 "#;
 
 /// The set of [`PROTO`], with or without what it imports.
@@ -92,12 +102,12 @@ fn each_wrong_message_says_what_to_write() {
             "is no shop.v1.Item: invalid type: integer `5`, expected a string",
         ),
         (
-            format!(r#"{{"number": "{mark}0{mark}"}}"#),
-            "; placeholders can stand in fields of the type string",
+            format!(r#"{{"color": "{mark}0{mark}"}}"#),
+            "; placeholders can stand in strings and numbers",
         ),
         (
             format!(r#"{{"since": "{mark}0{mark}"}}"#),
-            "; placeholders can stand in fields of the type string",
+            "; placeholders can stand in strings and numbers",
         ),
         (
             "{} {}".to_owned(),
@@ -119,7 +129,7 @@ fn each_wrong_method_names_the_nearest() {
         (
             "shop.v1.Cart/Add",
             "the descriptors have no service shop.v1.Cart; write shop.v1.Carts (there are also \
-             shop.v1.Stock)",
+             shop.v1.Stock, shop.v1.Numbers)",
         ),
         (
             "shop.v1.Carts/add",

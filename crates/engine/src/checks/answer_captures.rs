@@ -87,6 +87,9 @@ pub(super) fn take_texts(
                 }
             }
         }
+        if !capture.numbers.is_empty() {
+            found.retain(|text| capture.numbers.iter().all(|number| number.takes(text)));
+        }
         let picked = match capture.pick {
             CapturePick::First => 0,
             CapturePick::Last => found.len().saturating_sub(1),

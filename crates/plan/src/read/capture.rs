@@ -145,6 +145,7 @@ fn one(name: &str, field: &Field<'_>) -> Option<Capture> {
         from: from?,
         pick: pick.unwrap_or(CapturePick::First),
         missing: missing.unwrap_or(MissingCapture::Fail),
+        numbers: Vec::new(), // known once all requests are
     })
 }
 

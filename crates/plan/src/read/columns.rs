@@ -88,10 +88,10 @@ pub(crate) fn in_path(field: &Field<'_>, path: &mut Template) {
         if is_raw && place == 0 {
             let is_path = |cell: &[u8]| cell.starts_with(b"/") && can_stand(cell);
             let cure = "begin each with \"/\", and percent-encode what a path cannot have";
-            check(field, column, is_path, "has a cell that is no path", cure);
+            check_cells(field, column, is_path, "has a cell that is no path", cure);
         } else if is_raw {
             let what = "has a cell that cannot stand in a path as it is";
-            check(field, column, can_stand, what, "leave out |raw");
+            check_cells(field, column, can_stand, what, "leave out |raw");
         }
     }
 }
@@ -110,7 +110,7 @@ pub(crate) fn in_header(field: &Field<'_>, value: &Template) {
         }
     }
     for column in value.columns() {
-        check(
+        check_cells(
             field,
             column,
             is_right,
@@ -133,7 +133,7 @@ pub(crate) fn without(field: &Field<'_>, value: &Template, byte: u8, what: &str)
     for column in value.columns() {
         let is_right = |cell: &[u8]| !cell.contains(&byte);
         let what = format!("has a cell with {what}");
-        check(field, column, is_right, &what, "remove it from the file");
+        check_cells(field, column, is_right, &what, "remove it from the file");
     }
 }
 
@@ -143,7 +143,7 @@ pub(crate) fn in_server_name(field: &Field<'_>, column: &DataColumn) {
         let host = std::str::from_utf8(cell).map(str::parse);
         matches!(host, Ok(Ok(Host::Name(_))))
     };
-    check(
+    check_cells(
         field,
         column,
         is_right,
@@ -200,7 +200,7 @@ pub(crate) fn in_body(field: &Field<'_>, body: &mut Template, kind: BodyKind) {
             }
             let alone = |column: &&DataColumn| column.escape == Escape::None && !column.is_raw;
             for column in body.columns().filter(alone) {
-                check(
+                check_cells(
                     field,
                     column,
                     |cell| serde_json::from_slice::<serde::de::IgnoredAny>(cell).is_ok(),
@@ -215,7 +215,7 @@ pub(crate) fn in_body(field: &Field<'_>, body: &mut Template, kind: BodyKind) {
 /// Cells in a message of Protocol Buffers are texts as they are.
 pub(crate) fn in_message(field: &Field<'_>, text: &Template) {
     for column in text.columns() {
-        check(
+        check_cells(
             field,
             column,
             |cell| std::str::from_utf8(cell).is_ok(),
@@ -227,7 +227,7 @@ pub(crate) fn in_message(field: &Field<'_>, text: &Template) {
 
 /// Reports the first cell that cannot stand where its column does. The file of canonical text has
 /// been checked already.
-fn check(
+pub(crate) fn check_cells(
     field: &Field<'_>,
     column: &DataColumn,
     is_right: impl Fn(&[u8]) -> bool,

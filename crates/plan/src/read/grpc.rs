@@ -12,6 +12,7 @@ use crate::read::expect;
 use crate::read::field::Field;
 use crate::read::header;
 use crate::read::json_text::{self, Quotes};
+use crate::read::message_number;
 use crate::read::message_shape;
 use crate::read::node::NodeValue;
 use crate::read::section::PlanSection;
@@ -341,8 +342,13 @@ fn message(
     };
     let mut unmark = |marked: &String| unmarked(marked, &text);
     let parts = call.message.iter().map(|part| part.map(&mut unmark));
+    let message: Vec<MessagePart<Template>> = parts.collect();
+    if let Some(field) = section.field("message") {
+        let numbers = message.iter().flat_map(MessagePart::numbers);
+        numbers.for_each(|(text, kind)| message_number::check(&field, text, kind));
+    }
     Some(Described {
-        message: parts.collect(),
+        message,
         is_streamed: Some(call.is_streamed),
         answer: call.answer,
     })
@@ -359,24 +365,30 @@ fn json(field: &Field<'_>) -> Option<Template> {
         field.problem("has the character U+E000, which is for private use; remove it");
         return None;
     }
-    let text = template(field, &text);
+    let text = in_quotes(template(field, &text));
+    columns::in_message(field, &text);
+    Some(text)
+}
+
+/// The text with quotes around placeholders that stand outside of any, as numbers do.
+fn in_quotes(text: Template) -> Template {
     let mut quotes = Quotes::default();
     let mut are_open = false;
-    for piece in &text.pieces {
-        match piece {
-            Piece::Literal(literal) => are_open = quotes.are_open_after(literal),
-            _ if are_open => {}
+    let mut pieces = Vec::with_capacity(text.pieces.len());
+    for piece in text.pieces {
+        match &piece {
+            Piece::Literal(literal) => {
+                are_open = quotes.are_open_after(literal);
+                pieces.push(piece);
+            }
+            _ if are_open => pieces.push(piece),
             _ => {
-                field.problem(
-                    "has a placeholder outside of quotes; placeholders can stand in fields of the \
-                     type string, within quotes",
-                );
-                return None;
+                let quote = Piece::Literal("\"".into());
+                pieces.extend([quote.clone(), piece, quote]);
             }
         }
     }
-    columns::in_message(field, &text);
-    Some(text)
+    Template::of_pieces(pieces)
 }
 
 /// The text with a mark in the place of each placeholder.
@@ -411,13 +423,21 @@ fn parts(field: &Field<'_>, depth: usize) -> Option<Vec<MessagePart<Template>>> 
             NodeValue::List(_) => parts(part, depth + 1).map(MessagePart::Delimited),
             NodeValue::Table(_) => {
                 let section = part.section()?;
+                let kind = section.read("type", |field| field.choice());
                 let text = section.read("text", |field| {
                     let written = field.template_text("a text")?;
                     field.reveal(written)?;
-                    Some(template(&field, written))
+                    let text = template(&field, written);
+                    if let Some(kind) = kind {
+                        message_number::check(&field, &text, kind);
+                    }
+                    Some(text)
                 });
                 section.finish();
-                text.map(MessagePart::Text)
+                text.map(|text| match kind {
+                    Some(kind) => MessagePart::Number(text, kind),
+                    None => MessagePart::Text(text),
+                })
             }
             _ => {
                 let text = part.text("bytes in base64, such as \"CgV3b3JsZA==\"")?;

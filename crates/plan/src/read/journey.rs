@@ -2,6 +2,7 @@
 
 use crate::journey::{MAX_STEPS, step_names};
 use crate::read::field::Field;
+use crate::read::message_number;
 use crate::read::node::NodeValue;
 use crate::read::request::{RequestContext, check_names, fit_name};
 use crate::read::section::PlanSection;
@@ -94,6 +95,7 @@ pub(crate) fn read(
     check_uses(root, requests, &journeys);
     shared_connections::check(root, &journeys, rest.http.streams());
     keep_cookies(requests, &journeys);
+    message_number::mark_captures(requests);
     Some(journeys)
 }
 

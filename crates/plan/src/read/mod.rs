@@ -37,6 +37,7 @@ mod key_log;
 mod known;
 mod load;
 mod made;
+mod message_number;
 mod message_shape;
 mod method;
 mod named_file;

@@ -87,6 +87,7 @@ fn captures_are_read_in_the_order_of_their_names() {
     let plan = read(SHOP).expect("a plan");
     assert_eq!(plan.capture_names(), ["csrf", "item", "session", "token"]);
     let token = Capture {
+        numbers: Vec::new(),
         name: "token".into(),
         index: 3,
         from: CapturePlace::Json("/data/token".to_owned()),

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 
 fn wishes(element: &str, attribute: &str, pick: CapturePick) -> HtmlWishes {
     let capture = Capture {
+        numbers: Vec::new(),
         name: "x".into(),
         index: 0,
         from: CapturePlace::Html {
