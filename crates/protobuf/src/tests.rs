@@ -248,3 +248,103 @@ fn each_wrong_pointer_says_what_to_write() {
     let deep = "/parts/0".repeat(60);
     assert!(answer(&[&deep]).is_err());
 }
+
+/// The bytes of parts in which each placeholder has its text of these.
+fn sent(parts: &[MessagePart<String>], texts: &[&str]) -> Vec<u8> {
+    let filled = |marked: &String| {
+        let pieces = marked.split(PLACEHOLDER_MARK).enumerate();
+        let pieces = pieces.map(|(index, piece)| match index % 2 {
+            0 => piece,
+            _ => texts[piece.parse::<usize>().unwrap()],
+        });
+        pieces.collect::<String>()
+    };
+    let mut out = Vec::new();
+    for part in parts {
+        match part {
+            MessagePart::Bytes(bytes) => out.extend_from_slice(bytes),
+            MessagePart::Text(text) => out.extend_from_slice(filled(text).as_bytes()),
+            MessagePart::Number(text, kind) => kind.put(filled(text).as_bytes(), &mut out),
+            MessagePart::Delimited(parts) => {
+                let inner = sent(parts, texts);
+                ScalarType::Uint64.put(inner.len().to_string().as_bytes(), &mut out);
+                out.extend(inner);
+            }
+        }
+    }
+    out
+}
+
+#[test]
+fn numbers_with_placeholders_are_what_the_encoder_makes_of_their_texts() {
+    let put = |json: &str| encode(&set(true), "shop.v1.Numbers/Put", json, &[]);
+    let every = r#""a": %, "b": %, "c": %, "d": %, "e": %, "f": %, "g": %, "h": %, "i": %, "j": %,
+                   "k": %, "l": %"#;
+    for (json, texts) in [
+        (format!("{{{every}}}"), &["7"][..]),
+        (format!("{{{every}}}"), &["2000000000", "1", "300", "16384"]),
+        (
+            r#"{"a": %, "b": %, "e": %, "f": %, "i": %, "j": %, "k": %, "l": %}"#.to_owned(),
+            &["-1", "-2147483648"],
+        ),
+        (r#"{"d": %, "h": %}"#.to_owned(), &["18446744073709551615"]),
+        (r#"{"k": %, "l": %}"#.to_owned(), &["0.5", "-1e10"]),
+        (
+            format!(
+                r#"{{"inner": {{{every}, "inner": {{"b": %}}}}, "list": [{{"b": 5}}, {{"b": %}}]}}"#
+            ),
+            &["123456", "5"],
+        ),
+        (
+            r#"{"packed": [1, %, 300, %], "wide": [%, 2], "loose": [0.5, %]}"#.to_owned(),
+            &["9", "70000"],
+        ),
+        (
+            r#"{"byName": {"x": %}, "maybe": %, "first": %}"#.to_owned(),
+            &["9", "70000"],
+        ),
+        (
+            r#"{"a": 5, "text": "n %", "by_name": {"%": 6}, "b": %}"#.to_owned(),
+            &["9", "70000"],
+        ),
+    ] {
+        let (mut marked, mut literal) = (String::new(), String::new());
+        let (mut number, mut is_text) = (0, false);
+        for part in json.split_inclusive('%') {
+            let (before, has_one) = match part.strip_suffix('%') {
+                Some(before) => (before, true),
+                None => (part, false),
+            };
+            is_text ^= before.matches('"').count() % 2 == 1;
+            let quote = if is_text { "" } else { "\"" };
+            marked += before;
+            literal += before;
+            if has_one {
+                marked += &format!("{quote}{PLACEHOLDER_MARK}{number}{PLACEHOLDER_MARK}{quote}");
+                literal += texts[number % texts.len()];
+                number += 1;
+            }
+        }
+        let texts: Vec<&str> = (0..number)
+            .map(|place| texts[place % texts.len()])
+            .collect();
+        let parts = put(&marked).expect(&json).message;
+        let expected = put(&literal).expect(&literal).message;
+        assert_eq!(sent(&parts, &texts), sent(&expected, &[]), "{literal}");
+    }
+}
+
+#[test]
+fn numbers_that_stand_for_placeholders_by_chance_are_refused() {
+    let mark = PLACEHOLDER_MARK;
+    let json =
+        format!(r#"{{"a": 1592590336, "c": "{mark}0{mark}", "inner": {{"a": "{mark}1{mark}"}}}}"#);
+    let found = encode(&set(true), "shop.v1.Numbers/Put", &json, &[]);
+    let Err(MessageFault::Message(why)) = found else {
+        panic!("{found:?}");
+    };
+    assert!(
+        why.contains("stands for placeholders here; write another one"),
+        "{why}"
+    );
+}

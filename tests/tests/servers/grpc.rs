@@ -245,7 +245,7 @@ fn wrong_messages_are_refused_before_a_run() {
         ),
         (
             "{ status = \"{seq}\" }",
-            "placeholders can stand in fields of the type string",
+            "for which a field of 64 bits has room",
         ),
     ] {
         let call = call("").replace("MESSAGE", message);
@@ -439,4 +439,70 @@ fn messages_that_are_not_as_expected_fail() {
         .collect();
     assert_eq!(errors, [("http.check.1", 10)]);
     assert_eq!(server.seen().by_status, BTreeMap::from([(0, 30)]));
+}
+
+#[test]
+fn numbers_of_messages_are_those_of_their_placeholders() {
+    let pki = Pki::new();
+    let server = Greeter::start(Transport::Plain, &pki, LONG);
+    let message = "{ number = \"{ids.id}\", more = [{ numbers = [-7, \"{ids.id}\", \"{seq}\"], \
+                   share = \"{ids.share}\" }] }";
+    let plan = format!(
+        "load = {{ rate = \"200/s\", max_connections = 4, requests = 100 }}\n{}\
+         data.ids = {{ file = \"ids.csv\", order = \"unique\" }}\n{}",
+        head(&server, 5),
+        call("").replace("MESSAGE", message)
+    );
+    let rows = (0..100).map(|row| (i64::MAX - row * 1_000_000_007_000_000, row as f64 / 8.0));
+    let rows: Vec<(i64, f64)> = rows.collect();
+    let lines = rows.iter().map(|(id, share)| format!("{id},{share}\n"));
+    let document = CoordinatorCommand::local(2, &plan)
+        .file("api.binpb", &descriptors())
+        .file(
+            "ids.csv",
+            format!("id,share\n{}", lines.collect::<String>()).as_bytes(),
+        )
+        .run()
+        .expect(0)
+        .whole_document(2);
+    assert_eq!(document.measured.operations.ok, 100);
+    let by_numbers = server.seen().by_numbers;
+    let expected = (0..).zip(&rows);
+    let expected =
+        expected.map(|(seq, (id, share))| ((*id, vec![-7, *id, seq], share.to_string()), 1));
+    assert_eq!(by_numbers, expected.collect());
+}
+
+#[test]
+fn captured_numbers_stand_in_later_messages() {
+    let pki = Pki::new();
+    let server = Greeter::start(Transport::Plain, &pki, LONG);
+    // The name of the first answer is a number in two of three journeys.
+    let login = call("name = \"login\"\ncapture.id = { json = \"/name\" }")
+        .replace("MESSAGE", "{ name = \"{ids.id}\" }");
+    let order = call("name = \"order\"").replace(
+        "MESSAGE",
+        "'{\"number\": {id}, \"more\": [{\"share\": 0.5}]}'",
+    );
+    let plan = format!(
+        "load = {{ connections = 2, journeys = 30 }}\n{}data.ids.file = \"ids.csv\"\n{login}{order}\
+         [[journey]]\nsteps = [\"login\", \"order\"]\n",
+        head(&server, 1)
+    );
+    let document = CoordinatorCommand::local(1, &plan)
+        .file("api.binpb", &descriptors())
+        .file("ids.csv", b"id\n-12\nx7\n9000000000\n")
+        .run()
+        .whole_document(1);
+    let errors = document.measured.errors.iter();
+    let errors: Vec<(&str, u64)> = errors
+        .map(|error| (error.name.as_str(), error.count))
+        .collect();
+    assert_eq!(
+        errors,
+        [("http.check.1", 10)],
+        "a text that is no number is not taken"
+    );
+    let numbers = [-12, 9_000_000_000].map(|number| ((number, vec![], "0.5".to_owned()), 10));
+    assert_eq!(server.seen().by_numbers, numbers.into());
 }

@@ -381,3 +381,80 @@ fn placeholder_outside_of_quotes_is_put_within_them() {
     let expected = r#"{ text = "{\"a\": \"{seq}\", \"b\": \"{user}\"}" }"#;
     assert!(text.contains(expected), "{text}");
 }
+
+#[test]
+fn numbers_of_messages_have_one_placeholder_that_is_a_number() {
+    let encoded = |text: &str, kind: &str| {
+        let values = "[let]\ncount = \"counter\"\nsmall = { random = [-5, 5] }\n\
+                      share = { random = [0.5, 0.75] }\nid = \"uuid\"\n";
+        let part = format!("{{ text = \"{text}\", type = \"{kind}\" }}");
+        let call = format!("grpc = {{ method = \"a.B/C\", encoded = [[{part}]] }}");
+        let plan = read(&format!("{HTTP2}{values}\n[request]\n{call}"))?;
+        let again = again(&plan).expect("the canonical text is a plan");
+        assert_eq!(again.requests(), plan.requests());
+        assert!(plan.canonical_text().contains(&part), "{part}");
+        Ok::<(), String>(())
+    };
+    for (text, kind) in [
+        ("{seq}", "int64"),
+        ("{seq}", "fixed64"),
+        ("{user}", "uint32"),
+        ("{count}", "sint64"),
+        ("{small}", "int32"),
+        ("{small}", "double"),
+        ("{share}", "float"),
+    ] {
+        assert_eq!(encoded(text, kind), Ok(()), "{text} {kind}");
+    }
+    for (text, kind, why) in [
+        (
+            "{seq}",
+            "int32",
+            "it has up to 19 digits, for which a field of 64 bits has room",
+        ),
+        ("{random}", "int64", "it is hexadecimal"),
+        (
+            "{small}",
+            "uint32",
+            "some of its values are none; write a value of [let] such as",
+        ),
+        (
+            "{share}",
+            "int64",
+            "some of its values are none; write a value of [let] such as",
+        ),
+        (
+            "{count}",
+            "int32",
+            "some of its values are none; write a value of [let] such as",
+        ),
+        (
+            "{id}",
+            "int64",
+            "some of its values are none; write a value of [let] such as",
+        ),
+        (
+            "1{seq}",
+            "int64",
+            "which takes one placeholder and no other characters",
+        ),
+        (
+            "{seq}{user}",
+            "int64",
+            "which takes one placeholder and no other characters",
+        ),
+        ("{key}", "int64", "the value of this variable is none"),
+        (
+            "{users.login}",
+            "int64",
+            "has a cell that is no int64: row 1 of \"users.csv\"",
+        ),
+        ("{seq}", "number", "is not known here"),
+    ] {
+        let said = encoded(text, kind).expect_err(why);
+        assert!(
+            said.contains(why) && !said.contains("s3cret"),
+            "{text} {kind}: {said}"
+        );
+    }
+}

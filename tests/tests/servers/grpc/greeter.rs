@@ -41,6 +41,9 @@ pub const PROTO: &str = r#"
         repeated Hello more = 3;
         int32 times = 4;
         int32 every_ms = 5;
+        int64 number = 6;
+        repeated sint64 numbers = 7;
+        double share = 8;
     }
 "#;
 
@@ -57,6 +60,12 @@ struct Hello {
     times: i32,
     #[prost(int32, tag = "5")]
     every_ms: i32,
+    #[prost(int64, tag = "6")]
+    number: i64,
+    #[prost(sint64, repeated, tag = "7")]
+    numbers: Vec<i64>,
+    #[prost(double, tag = "8")]
+    share: f64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,6 +80,8 @@ pub struct Seen {
     pub by_status: BTreeMap<i32, u64>,
     /// Names of messages, with those within them.
     pub by_name: BTreeMap<String, u64>,
+    /// Numbers of messages that have any: `number`, `numbers` and `share` of the first within.
+    pub by_numbers: BTreeMap<(i64, Vec<i64>, String), u64>,
     /// `x-id`, credentials and deadline of each call that has the first of these.
     pub fields: Vec<String>,
     /// Messages that were handed to the connections of streams.
@@ -276,6 +287,10 @@ impl GreeterService {
         let more: Vec<&str> = hello.more.iter().map(|more| more.name.as_str()).collect();
         let name = format!("{} {}", hello.name, more.join(" "));
         *seen.by_name.entry(name).or_default() += 1;
+        if let Some(inner) = hello.more.first().filter(|_| hello.number != 0) {
+            let numbers = (hello.number, inner.numbers.clone(), inner.share.to_string());
+            *seen.by_numbers.entry(numbers).or_default() += 1;
+        }
         if !field("x-id").is_empty() {
             let all = ["x-id", "authorization", "grpc-timeout"].map(field);
             seen.fields.push(all.join(" "));
