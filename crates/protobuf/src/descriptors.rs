@@ -1,19 +1,50 @@
 //! Descriptor sets, and the methods in them.
 
 use plan::MessageFault;
+use prost_reflect::prost::Message as _;
+use prost_reflect::prost_types::FileDescriptorSet;
 use prost_reflect::{DescriptorPool, MethodDescriptor, ServiceDescriptor};
+use std::panic::{self, AssertUnwindSafe};
 
 const CURE: &str = "make one with protoc --include_imports --descriptor_set_out=api.binpb \
                     api.proto, or with buf build -o api.binpb";
 
+const SYNTAXES: [&str; 2] = ["proto2", "proto3"];
+
 /// Most names that a message lists.
 const LISTED: usize = 5;
 
+/// The files of a set, put together. The error says why they cannot be.
+pub(crate) fn put_together(set: &[u8]) -> Result<DescriptorPool, String> {
+    let files = FileDescriptorSet::decode(set).map_err(|error| error.to_string())?;
+    for file in &files.file {
+        // Those of editions, which protoc makes too, are not known to the pool.
+        if let Some(syntax) = &file.syntax
+            && !SYNTAXES.contains(&syntax.as_str())
+        {
+            return Err(format!(
+                "{} has the syntax {syntax:?}, and only proto2 and proto3 are read",
+                file.name()
+            ));
+        }
+    }
+    let pool = guarded(|| DescriptorPool::from_file_descriptor_set(files))?;
+    pool.map_err(|error| error.to_string())
+}
+
+/// Does what panics if descriptors contradict themselves: sets are foreign bytes, and the library
+/// takes a compiler's for granted.
+pub(crate) fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+    let done = panic::catch_unwind(AssertUnwindSafe(work));
+    done.map_err(|_| "its descriptors contradict themselves".to_owned())
+}
+
 /// The descriptors of a set.
 pub(crate) fn pool(set: &[u8]) -> Result<DescriptorPool, MessageFault> {
-    DescriptorPool::decode(set).map_err(|error| {
-        let said = error.to_string();
-        MessageFault::Descriptors(if said.contains("imported file") {
+    put_together(set).map_err(|said| {
+        MessageFault::Descriptors(if said.contains("the syntax") {
+            format!("cannot be used: {said}; describe the service in one of those")
+        } else if said.contains("imported file") {
             format!("lacks files that its own import ({said}); {CURE}")
         } else {
             format!("is no descriptor set ({said}); {CURE}")

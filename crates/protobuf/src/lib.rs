@@ -32,6 +32,15 @@ pub fn encode(
     json: &str,
     pointers: &[&str],
 ) -> Result<EncodedCall, MessageFault> {
+    let call = descriptors::guarded(|| unguarded(set, (method, json), pointers));
+    call.unwrap_or_else(|why| Err(MessageFault::Descriptors(format!("cannot be used: {why}"))))
+}
+
+fn unguarded(
+    set: &[u8],
+    (method, json): (&str, &str),
+    pointers: &[&str],
+) -> Result<EncodedCall, MessageFault> {
     let pool = descriptors::pool(set)?;
     let method = descriptors::method(&pool, method)?;
     let input = method.input();
@@ -42,7 +51,8 @@ pub fn encode(
     let parts = parts::split(&message.encode_to_vec(), &input, &mut numbers);
     let parts = parts.map_err(MessageFault::Message)?;
     if !numbers.are_found() {
-        let why = "gives a field two values, one of them with a placeholder; remove one";
+        let why = "has a placeholder in a group, or in a field that has two values; write the \
+                   field once, and not in a group";
         return Err(MessageFault::Message(why.to_owned()));
     }
     let answer = answer::shape(&method.output(), pointers)
@@ -85,7 +95,7 @@ fn cure(input: &MessageDescriptor, said: &str, json: &str) -> String {
         };
     }
     if json.contains(PLACEHOLDER_MARK) {
-        return "; placeholders can stand in strings and numbers".to_owned();
+        return "; placeholders can stand in fields that are strings or numbers".to_owned();
     }
     String::new()
 }

@@ -26,7 +26,14 @@ pub(crate) fn split(
         return Ok(parts);
     }
     while !rest.is_empty() {
-        let field = WireField::first(rest).ok_or_else(|| no_place(descriptor, "a group"))?;
+        let field = match WireField::first(rest) {
+            Some(field) => field,
+            None if is_marked(rest) => return Err(no_place(descriptor, "a group")),
+            None => {
+                put(&mut parts, rest);
+                break;
+            }
+        };
         let (whole, behind) = rest.split_at(field.end);
         rest = behind;
         let content = &whole[field.content..];
@@ -104,7 +111,8 @@ fn kind_of(descriptor: &MessageDescriptor, number: u64) -> Option<Kind> {
 
 fn no_place(descriptor: &MessageDescriptor, what: &str) -> String {
     format!(
-        "has a placeholder in {what} of {}; placeholders can stand in strings and numbers",
+        "has a placeholder in {what} of {}; placeholders can stand in fields that are strings or \
+         numbers",
         descriptor.full_name()
     )
 }

@@ -4,6 +4,7 @@
 //! Source: `grpc/reflection/v1/reflection.proto` of the gRPC project. Its version `v1alpha` has the
 //! same messages.
 
+use crate::descriptors::{guarded, put_together};
 use prost::{DecodeError, Message, Oneof};
 use prost_reflect::DescriptorPool;
 use prost_reflect::prost_types::FileDescriptorProto;
@@ -242,13 +243,14 @@ impl Reflection {
                 .map_err(|error| error.to_string())?;
             bytes.extend_from_slice(&file.bytes);
         }
-        let pool = DescriptorPool::decode(&bytes[..])
+        let pool = put_together(&bytes)
             .map_err(|error| format!("sent files that do not fit together: {error}"))?;
         let services = self.services.into_iter().map(|name| {
             let service = pool.get_service_by_name(&name);
             let service = service.ok_or_else(|| format!("sent no file with {name:?}"))?;
             let methods = service.methods().map(|method| method.name().to_owned());
-            Ok((name, methods.collect()))
+            let methods = guarded(|| methods.collect())?;
+            Ok((name, methods))
         });
         Ok(ReflectedSet {
             services: services.collect::<Result<_, String>>()?,

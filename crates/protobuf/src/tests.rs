@@ -103,11 +103,11 @@ fn each_wrong_message_says_what_to_write() {
         ),
         (
             format!(r#"{{"color": "{mark}0{mark}"}}"#),
-            "; placeholders can stand in strings and numbers",
+            "; placeholders can stand in fields that are strings or numbers",
         ),
         (
             format!(r#"{{"since": "{mark}0{mark}"}}"#),
-            "; placeholders can stand in strings and numbers",
+            "; placeholders can stand in fields that are strings or numbers",
         ),
         (
             "{} {}".to_owned(),
@@ -154,6 +154,43 @@ fn method_may_answer_with_a_stream() {
     let call = encode(&set(true), "shop.v1.Carts/Watch", r#"{"name": "ab"}"#, &[]).unwrap();
     assert!(call.is_streamed);
     assert_eq!(call.message, [bytes(b"\x0a\x02ab")]);
+}
+
+#[test]
+fn sets_that_the_library_does_not_survive_are_refused() {
+    use prost_reflect::prost_types::FileDescriptorSet;
+    let changed = |change: &dyn Fn(&mut FileDescriptorSet)| {
+        let mut set = FileDescriptorSet::decode(&*set(true)).unwrap();
+        change(&mut set);
+        match encode(
+            &set.encode_to_vec(),
+            "shop.v1.Carts/Add",
+            r#"{"labels": {"a": "b"}}"#,
+            &[],
+        ) {
+            Err(MessageFault::Descriptors(why)) => why,
+            other => panic!("{other:?}"),
+        }
+    };
+    let of_edition = |set: &mut FileDescriptorSet| {
+        let file = set.file.iter_mut().find(|file| file.name() == "shop.proto");
+        file.unwrap().syntax = Some("editions".to_owned());
+    };
+    assert_eq!(
+        changed(&of_edition),
+        "cannot be used: shop.proto has the syntax \"editions\", and only proto2 and proto3 are \
+         read; describe the service in one of those"
+    );
+    let without_key = |set: &mut FileDescriptorSet| {
+        let messages = set.file.iter_mut().flat_map(|file| &mut file.message_type);
+        let entries = messages.flat_map(|message| &mut message.nested_type);
+        entries.for_each(|entry| entry.field.retain(|field| field.name() != "key"));
+    };
+    let why = changed(&without_key);
+    assert!(
+        why.ends_with("its descriptors contradict themselves"),
+        "{why}"
+    );
 }
 
 #[test]
