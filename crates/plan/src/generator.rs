@@ -144,7 +144,7 @@ impl Generator {
     pub(crate) fn is_number_of(&self, kind: ScalarType) -> bool {
         let fits = |low: i128, high: i128| match kind.range() {
             Some(range) => range.contains(&low) && range.contains(&high),
-            None => kind.is_float(),
+            None => kind.is_float() && high < i128::MAX,
         };
         match self {
             Generator::Uuid => false,
@@ -153,13 +153,12 @@ impl Generator {
                 fits(first, first + i128::from(*step) * MOST_SEQ)
             }
             Generator::Timestamp(format) if !format.is_number() => false,
-            Generator::Timestamp(_) => fits(0, i64::MAX.into()),
+            Generator::Timestamp(format) => fits(0, highest(format.length(Instance::SOME.unix_ns))),
             Generator::Number(range) if range.decimals > 0 => kind.is_float(),
             Generator::Number(range) => fits(range.low.into(), range.high.into()),
             Generator::Characters { alphabet, length } => {
                 let are_digits = alphabet.iter().all(char::is_ascii_digit);
-                let digits = u32::from(*length).min(30);
-                are_digits && fits(0, 10_i128.pow(digits) - 1)
+                are_digits && fits(0, highest(usize::from(*length)))
             }
             Generator::OneOf(texts) => texts.iter().all(|text| kind.takes(text.as_bytes())),
         }
@@ -175,6 +174,14 @@ impl Generator {
             Generator::OneOf(texts) => texts.iter().all(is_value),
         }
     }
+}
+
+/// The highest number that has this number of digits.
+fn highest(digits: usize) -> i128 {
+    let power = u32::try_from(digits)
+        .ok()
+        .and_then(|digits| 10_i128.checked_pow(digits));
+    power.map_or(i128::MAX, |power| power - 1)
 }
 
 fn count(first: i64, step: i64, seq: u64) -> i128 {

@@ -40,7 +40,11 @@ impl ScalarType {
     pub fn takes(self, text: &[u8]) -> bool {
         match self.range() {
             Some(range) => whole(text).is_some_and(|number| range.contains(&number)),
-            None => self.is_float() && decimal(text).is_some(),
+            None => match self {
+                ScalarType::Float => decimal(text).is_some_and(|it| (it as f32).is_finite()),
+                ScalarType::Double => decimal(text).is_some(),
+                _ => false,
+            },
         }
     }
 
@@ -135,6 +139,7 @@ mod tests {
             assert_eq!(taken(text), [], "{text:?}");
         }
         assert_eq!(taken("1e3"), [Float, Double]);
+        assert_eq!(taken("1e39"), [Double]);
     }
 
     #[test]

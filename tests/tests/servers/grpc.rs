@@ -245,7 +245,7 @@ fn wrong_messages_are_refused_before_a_run() {
         ),
         (
             "{ status = \"{seq}\" }",
-            "for which a field of 64 bits has room",
+            "it has up to 19 digits, which int64",
         ),
     ] {
         let call = call("").replace("MESSAGE", message);

@@ -19,9 +19,10 @@ use crate::read::section::PlanSection;
 use crate::read::template::template;
 use crate::{
     Body, Capture, CapturePlace, CheckPlace, Expect, File, Grpc, MessageFault, MessagePart,
-    MessageShape, PLACEHOLDER_MARK, Piece, Request, StatusSet, Template,
+    MessageShape, PLACEHOLDER_MARK, Piece, Request, ScalarType, StatusSet, Template,
 };
 use secret::Secret;
+use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -317,7 +318,8 @@ fn message(
         section.problem_at("descriptors", format_args!("{:?} {cure}", set.name));
         return None;
     };
-    let call = match encode(&set.content, method, &marked(&text), &pointers.all()) {
+    let (marked, bare) = marked(&text);
+    let call = match encode(&set.content, method, &marked, &pointers.all()) {
         Ok(call) => call,
         Err(MessageFault::Descriptors(why)) => {
             let why = format!("{:?} {why}", set.name);
@@ -340,6 +342,13 @@ fn message(
             return None;
         }
     };
+    if call.message.iter().any(|part| has_any(part, &bare)) {
+        section.problem_at(
+            "message",
+            "has a placeholder without quotes in a field that is no number; write quotes around it",
+        );
+        return None;
+    }
     let mut unmark = |marked: &String| unmarked(marked, &text);
     let parts = call.message.iter().map(|part| part.map(&mut unmark));
     let message: Vec<MessagePart<Template>> = parts.collect();
@@ -365,39 +374,43 @@ fn json(field: &Field<'_>) -> Option<Template> {
         field.problem("has the character U+E000, which is for private use; remove it");
         return None;
     }
-    let text = in_quotes(template(field, &text));
+    let text = template(field, &text);
     columns::in_message(field, &text);
     Some(text)
 }
 
-/// The text with quotes around placeholders that stand outside of any, as numbers do.
-fn in_quotes(text: Template) -> Template {
-    let mut quotes = Quotes::default();
-    let mut are_open = false;
-    let mut pieces = Vec::with_capacity(text.pieces.len());
-    for piece in text.pieces {
-        match &piece {
+/// The text with a mark in the place of each placeholder, and quotes around those that stand
+/// outside of any, as numbers do; and the numbers of these.
+fn marked(text: &Template) -> (String, BTreeSet<usize>) {
+    let (mut quotes, mut are_open) = (Quotes::default(), false);
+    let (mut marked, mut bare) = (String::new(), BTreeSet::new());
+    for (place, piece) in text.pieces.iter().enumerate() {
+        let mark = format!("{PLACEHOLDER_MARK}{place}{PLACEHOLDER_MARK}");
+        match piece {
             Piece::Literal(literal) => {
                 are_open = quotes.are_open_after(literal);
-                pieces.push(piece);
+                marked += literal;
             }
-            _ if are_open => pieces.push(piece),
+            _ if are_open => marked += &mark,
             _ => {
-                let quote = Piece::Literal("\"".into());
-                pieces.extend([quote.clone(), piece, quote]);
+                bare.insert(place);
+                marked += &format!("\"{mark}\"");
             }
         }
     }
-    Template::of_pieces(pieces)
+    (marked, bare)
 }
 
-/// The text with a mark in the place of each placeholder.
-fn marked(text: &Template) -> String {
-    let piece = |(place, piece): (usize, &Piece)| match piece {
-        Piece::Literal(literal) => literal.to_string(),
-        _ => format!("{PLACEHOLDER_MARK}{place}{PLACEHOLDER_MARK}"),
-    };
-    text.pieces.iter().enumerate().map(piece).collect()
+/// Whether a text has one of these placeholders.
+fn has_any(part: &MessagePart<String>, places: &BTreeSet<usize>) -> bool {
+    match part {
+        MessagePart::Bytes(_) | MessagePart::Number(..) => false,
+        MessagePart::Delimited(parts) => parts.iter().any(|part| has_any(part, places)),
+        MessagePart::Text(text) => {
+            let mut pieces = text.split(PLACEHOLDER_MARK).skip(1).step_by(2);
+            pieces.any(|piece| piece.parse().is_ok_and(|place| places.contains(&place)))
+        }
+    }
 }
 
 /// The inverse of [`marked`] for a part of the text, without its quotes and escapes.
@@ -423,7 +436,7 @@ fn parts(field: &Field<'_>, depth: usize) -> Option<Vec<MessagePart<Template>>> 
             NodeValue::List(_) => parts(part, depth + 1).map(MessagePart::Delimited),
             NodeValue::Table(_) => {
                 let section = part.section()?;
-                let kind = section.read("type", |field| field.choice());
+                let kind = section.read("type", number_type);
                 let text = section.read("text", |field| {
                     let written = field.template_text("a text")?;
                     field.reveal(written)?;
@@ -451,6 +464,14 @@ fn parts(field: &Field<'_>, depth: usize) -> Option<Vec<MessagePart<Template>>> 
             }
         }
     })
+}
+
+fn number_type(field: Field<'_>) -> Option<ScalarType> {
+    let kind: ScalarType = field.choice()?;
+    if !kind.is_number() {
+        field.refuse("is no type of numbers; write one such as \"int64\", or remove it");
+    }
+    kind.is_number().then_some(kind)
 }
 
 /// Adds the header fields of every call, unless the plan has them.
@@ -515,7 +536,8 @@ mod tests {
     #[test]
     fn marks_lead_back_to_placeholders() {
         let text = Template::from("{\"a\": \"x{seq}y\", \"b\": \"{user}\"}");
-        let marked = marked(&text);
+        let (marked, bare) = marked(&text);
+        assert!(bare.is_empty(), "all of them stand in quotes");
         let part = marked.split('"').nth(3).expect("the first value");
         assert_eq!(unmarked(part, &text), Template::from("x{seq}y"));
     }

@@ -19,7 +19,7 @@ pub(crate) fn check(field: &Field<'_>, text: &Template, kind: ScalarType) {
     let why = match piece {
         Piece::User => return, // it is below ten million
         Piece::Seq if is_wide(kind) => return,
-        Piece::Seq => "it has up to 19 digits, for which a field of 64 bits has room",
+        Piece::Seq => "it has up to 19 digits, which int64 and other whole numbers of 64 bits have",
         Piece::Random => "it is hexadecimal",
         Piece::Captured(_) => return, // an answer without such a number has not what is captured
         Piece::Column(column) => {
@@ -28,11 +28,12 @@ pub(crate) fn check(field: &Field<'_>, text: &Template, kind: ScalarType) {
             return check_cells(field, column, is_right, &what, "remove it from the file");
         }
         Piece::Made(made) if made.value.is_number_of(kind) => return,
-        Piece::Made(_) => "some of its values are none",
+        Piece::Made(_) => "not every value that it can have is such a number",
         Piece::Secret { value, .. } if kind.takes(value.reveal().as_bytes()) => return,
-        Piece::Secret { .. } => "the value of this variable is none",
-        Piece::Literal(_) => return, // a message without placeholders is its bytes
-        Piece::Token(_) => "a token is none",
+        Piece::Secret { .. } => "the value of this variable is no such number",
+        Piece::Literal(literal) if kind.takes(literal.as_bytes()) => return,
+        Piece::Literal(_) => "it is no such number",
+        Piece::Token(_) => "a token is no number",
     };
     field.problem(format_args!(
         "has {:?} in a field of the type {word}: {why}; write a value of [let] such as {{ random = \

@@ -209,6 +209,10 @@ fn each_wrong_call_says_what_to_write() {
             "request.grpc.message: is no message",
         ),
         (
+            call("method = \"a.B/C\", descriptors = \"api.binpb\", message = '{\"a\": {seq}}'"),
+            "has a placeholder without quotes in a field that is no number; write quotes",
+        ),
+        (
             call("method = \"a.B/C\", encoded = [], timeout = \"0s\""),
             "request.grpc.timeout: \"0s\" is out of range",
         ),
@@ -372,21 +376,11 @@ fn reader_without_an_encoder_says_what_to_write() {
 }
 
 #[test]
-fn placeholder_outside_of_quotes_is_put_within_them() {
-    let plan = plan(
-        &format!("{SET}message = '{{\"a\": {{seq}}, \"b\": \"{{user}}\"}}'"),
-        "",
-    );
-    let text = plan.canonical_text();
-    let expected = r#"{ text = "{\"a\": \"{seq}\", \"b\": \"{user}\"}" }"#;
-    assert!(text.contains(expected), "{text}");
-}
-
-#[test]
 fn numbers_of_messages_have_one_placeholder_that_is_a_number() {
     let encoded = |text: &str, kind: &str| {
         let values = "[let]\ncount = \"counter\"\nsmall = { random = [-5, 5] }\n\
-                      share = { random = [0.5, 0.75] }\nid = \"uuid\"\n";
+                      share = { random = [0.5, 0.75] }\nid = \"uuid\"\n\
+                      stamp = { timestamp = \"%Y%m%d%H%M%S%6f\" }\n";
         let part = format!("{{ text = \"{text}\", type = \"{kind}\" }}");
         let call = format!("grpc = {{ method = \"a.B/C\", encoded = [[{part}]] }}");
         let plan = read(&format!("{HTTP2}{values}\n[request]\n{call}"))?;
@@ -407,31 +401,27 @@ fn numbers_of_messages_have_one_placeholder_that_is_a_number() {
         assert_eq!(encoded(text, kind), Ok(()), "{text} {kind}");
     }
     for (text, kind, why) in [
-        (
-            "{seq}",
-            "int32",
-            "it has up to 19 digits, for which a field of 64 bits has room",
-        ),
+        ("{seq}", "int32", "it has up to 19 digits, which int64"),
         ("{random}", "int64", "it is hexadecimal"),
         (
             "{small}",
             "uint32",
-            "some of its values are none; write a value of [let] such as",
+            "not every value that it can have is such a number; write a value of [let] such as",
         ),
         (
             "{share}",
             "int64",
-            "some of its values are none; write a value of [let] such as",
+            "not every value that it can have is such a number; write a value of [let] such as",
         ),
         (
             "{count}",
             "int32",
-            "some of its values are none; write a value of [let] such as",
+            "not every value that it can have is such a number; write a value of [let] such as",
         ),
         (
             "{id}",
             "int64",
-            "some of its values are none; write a value of [let] such as",
+            "not every value that it can have is such a number; write a value of [let] such as",
         ),
         (
             "1{seq}",
@@ -443,13 +433,24 @@ fn numbers_of_messages_have_one_placeholder_that_is_a_number() {
             "int64",
             "which takes one placeholder and no other characters",
         ),
-        ("{key}", "int64", "the value of this variable is none"),
+        (
+            "{key}",
+            "int64",
+            "the value of this variable is no such number",
+        ),
         (
             "{users.login}",
             "int64",
             "has a cell that is no int64: row 1 of \"users.csv\"",
         ),
         ("{seq}", "number", "is not known here"),
+        ("{seq}", "string", "is no type of numbers"),
+        ("abc", "int32", "it is no such number"),
+        (
+            "{stamp}",
+            "int64",
+            "not every value that it can have is such a number",
+        ),
     ] {
         let said = encoded(text, kind).expect_err(why);
         assert!(
