@@ -19,7 +19,7 @@ pub(crate) enum Waiting {
     /// The next step of a journey that shares connections, of the user at this place.
     Step {
         place: u32,
-        /// Since when it has waited; `None` if the connection of the step before is free for it.
+        /// Since when it has waited; `None` if no connection has been looked for yet.
         since: Option<u64>,
     },
 }

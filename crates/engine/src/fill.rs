@@ -65,7 +65,7 @@ pub(crate) trait OptionalLine: fmt::Debug + Send + Sync {
 /// A source of text that differs between operations.
 #[derive(Debug, Clone)]
 pub(crate) enum Placeholder {
-    /// The number of the virtual user, or of an open loop's connection.
+    /// The number of the virtual user, or of an open loop's connection or user.
     User,
     /// The number of the operation in the cluster.
     Seq,

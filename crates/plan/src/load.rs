@@ -117,6 +117,14 @@ impl Load {
         }
     }
 
+    /// The users whose journeys share connections, if they do.
+    pub(crate) fn sharing_users(&self) -> Option<u32> {
+        match self.shape {
+            Shape::Open { users, .. } => users,
+            Shape::Closed { .. } => None,
+        }
+    }
+
     /// Seconds that a virtual user pauses between two operations or journeys, on average.
     pub(crate) fn mean_think_s(&self) -> f64 {
         match self.shape {

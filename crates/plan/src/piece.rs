@@ -19,8 +19,8 @@ pub struct Template {
 pub enum Piece {
     /// Sent as it is.
     Literal(Arc<str>),
-    /// `{user}`: number of the virtual user (closed loop) or connection slot (open loop),
-    /// cluster-wide, from 0.
+    /// `{user}`: number of the virtual user (closed loop), or of the connection slot or the user of
+    /// shared connections (open loop), cluster-wide, from 0.
     User,
     /// `{seq}`: number of the operation, cluster-wide, from 0.
     Seq,

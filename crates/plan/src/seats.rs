@@ -15,39 +15,43 @@ impl Seats {
     /// The seats of `portion`.
     #[must_use]
     pub fn new(load: &Load, portion: impl Into<Portion>) -> Seats {
+        let portion = portion.into();
         let all = match load.shape {
-            Shape::Closed { .. } => load.peak_users().unwrap_or(0),
+            Shape::Closed { .. } => u64::from(load.peak_users().unwrap_or(0)),
             Shape::Open {
                 max_connections, ..
-            } => max_connections,
+            } => u64::from(max_connections),
         };
-        Seats::deal(load, &portion.into(), all)
+        let place = match (portion.among_served(all), load.sharing_users()) {
+            (Some(place), Some(users)) => place.among_served(users.into()),
+            (place, _) => place,
+        };
+        Seats {
+            deal: PortionDeal::new(&portion, Some(all)),
+            place,
+        }
     }
 
     /// The users of `portion` whose journeys share its connections; `None` if each connection is a
-    /// user's.
+    /// user's. They are dealt among the portions that have connections, since others make no
+    /// journeys; one without any has no users.
     #[must_use]
     pub fn sharing(load: &Load, portion: impl Into<Portion>) -> Option<Seats> {
-        let Shape::Open { users, .. } = load.shape else {
+        let (portion, users) = (portion.into(), u64::from(load.sharing_users()?));
+        let Shape::Open {
+            max_connections, ..
+        } = load.shape
+        else {
             return None;
         };
-        Some(Seats::deal(load, &portion.into(), users?))
-    }
-
-    fn deal(load: &Load, portion: &Portion, all: u32) -> Seats {
-        // A portion serves arrivals only if it has both users and connections.
-        let served = match load.shape {
-            Shape::Open {
-                max_connections,
-                users: Some(users),
-                ..
-            } => max_connections.min(users),
-            Shape::Open { users: None, .. } | Shape::Closed { .. } => all,
-        };
-        Seats {
-            deal: PortionDeal::new(portion, Some(u64::from(all))),
-            place: portion.among_served(u64::from(served)),
-        }
+        let served = portion.among_served(max_connections.into());
+        Some(Seats {
+            deal: match &served {
+                Some(served) => PortionDeal::new(served, Some(users)),
+                None => PortionDeal::new(&portion, Some(0)),
+            },
+            place: served.and_then(|served| served.among_served(users)),
+        })
     }
 
     /// The number of seats.

@@ -57,22 +57,11 @@ fn lateness(document: &Document) -> Option<PercentileFigure> {
     document.measured.percentile("lateness", percentile)
 }
 
-/// Whether journeys share connections, so that each of their steps can wait for one.
-fn shares_connections(document: &Document) -> bool {
-    match document.plan.load {
-        LoadRecord::Open { users, .. } => users.is_some(),
-        LoadRecord::Closed { .. } => false,
-    }
-}
-
-/// Returns the percentile of operations that 1 % of those lie beyond that can wait for a
-/// connection. If journeys do not share connections, only their first steps can, so of ten steps
-/// it is the 99.9th; one that is not among the figures counts as the next higher.
+/// Returns the percentile of operations that 1 % of the arrivals lie beyond. Only the first step of
+/// a journey can wait for a user, or for a connection of its own, so of ten steps it is the 99.9th;
+/// one that is not among the figures counts as the next higher.
 fn late_percentile(document: &Document) -> f64 {
-    let beyond = match shares_connections(document) {
-        true => 1.0,
-        false => 1.0 / document.load_counts().operations_each,
-    };
+    let beyond = 1.0 / document.load_counts().operations_each;
     let percentiles = [99.0, 99.9];
     let mut percentiles = percentiles.into_iter();
     let wanted = percentiles.find(|percentile| 100.0 - percentile <= beyond + 1e-9);
@@ -164,13 +153,12 @@ fn describe_waiting(
 ) -> Option<String> {
     let late_ns = lateness(document)?.value_ns;
     let waits = document.measured.times.get("connection_wait")?;
-    let of_each = if shares_connections(document) {
-        document.load_counts().operations_each
-    } else {
-        1.0
+    let counts = document.load_counts();
+    let waited = waits.count as f64 / counts.due.max(1) as f64;
+    let (share, what) = match users {
+        None => (waited.min(1.0), "arrivals"),
+        Some(_) => (waited / counts.operations_each, "steps"),
     };
-    let could_wait = document.load_counts().due as f64 * of_each;
-    let waited = waits.count as f64 / could_wait.max(1.0);
     let replay = document.replay.as_ref();
     let for_what = match replay.and_then(|it| it.planned_connections) {
         None => format!("one of {}, all in use", places(max_connections, users)),
@@ -182,10 +170,9 @@ fn describe_waiting(
     // If fewer waited, something else made 1 % of them late.
     (late_ns > LATE_P99_MAX_NS && waited >= WAITED_SHARE_MIN).then(|| {
         format!(
-            "{} of the {} waited for {for_what}, so that 1 % began {} or more late (bound: \
+            "{} of the {what} waited for {for_what}, so that 1 % began {} or more late (bound: \
              {LATE_P99_MAX})",
-            human::share(waited.min(1.0)),
-            if users.is_some() { "steps" } else { "arrivals" },
+            human::share(share),
             human::time(late_ns as f64)
         )
     })

@@ -1,5 +1,6 @@
 //! What users remember from one journey to the next: the requests that they make once, with what
-//! these captured, and cookies. A user is a virtual user, in an open loop a connection's place.
+//! these captured, and cookies. A user is a virtual user, in an open loop a connection's place or
+//! one of those who share connections.
 
 use crate::journey_memory::JourneyMemory;
 use plan::Plan;

@@ -83,6 +83,9 @@ impl Worker {
                 }
             }
         }
+        if !self.queue.is_empty() {
+            self.note_waiting_steps();
+        }
     }
 
     /// Picks a slot for an arrival that may go over any connection.

@@ -86,16 +86,38 @@ impl Worker {
             }
             Some(due_at) if due_at > now => self.pauses.set(place, due_at),
             // The slot of the step that has ended is not free yet.
-            Some(_) => {
-                let since = (!self.queue.is_empty()).then_some(now);
-                self.queue.push_back(Waiting::Step { place, since });
-            }
+            Some(_) => self.queue.push_back(Waiting::Step { place, since: None }),
             None => {
                 if let Some(users) = &mut self.requests.pool_users
                     && let Some(next) = users.leave(journey)
                 {
-                    self.queue.push_front(Waiting::Arrival(next));
+                    self.queue_by_its_instant(next);
                 }
+            }
+        }
+    }
+
+    /// Puts an arrival that has waited for a user in front of what was due later.
+    fn queue_by_its_instant(&mut self, arrival: WaitingArrival) {
+        let due_at = arrival.arrival.intended_at;
+        let is_later = |waiting: &Waiting| match waiting {
+            Waiting::Arrival(other) => other.arrival.intended_at > due_at,
+            Waiting::Step { place, .. } => self.step_due_at(*place).is_none_or(|at| at > due_at),
+        };
+        let at = self.queue.iter().position(is_later);
+        let at = at.unwrap_or(self.queue.len());
+        self.queue.insert(at, Waiting::Arrival(arrival));
+    }
+
+    /// Notes that no connection is free for the steps that were queued last.
+    #[cold]
+    pub(super) fn note_waiting_steps(&mut self) {
+        let now = self.clock.now();
+        for waiting in self.queue.iter_mut().rev() {
+            match waiting {
+                Waiting::Step { since, .. } if since.is_none() => *since = Some(now),
+                // Those before it have been noted.
+                Waiting::Step { .. } | Waiting::Arrival(_) => break,
             }
         }
     }

@@ -17,6 +17,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 const DEFAULT_MAX_CONNECTIONS: u32 = 10_000;
+/// Users of journeys that share connections, if the plan does not say.
+const DEFAULT_USERS: u32 = 10_000;
 const HOUR: Duration = Duration::from_secs(3600);
 const MS: Duration = Duration::from_millis(1);
 const DEFAULT_SEED: u64 = 1;
@@ -57,8 +59,12 @@ pub(crate) const KEYS: &[&str] = &[
 /// What a load is made of.
 #[derive(Debug, Clone)]
 pub(crate) enum LoadContent<'a> {
-    /// Requests, or journeys.
-    Planned(WorkUnit, JourneyLoads),
+    /// Requests, or journeys, which may share connections.
+    Planned {
+        unit: WorkUnit,
+        loads: JourneyLoads,
+        are_shared: bool,
+    },
     /// The requests of a replay, which is `None` if it is wrong.
     Recorded(Option<&'a Replay>),
 }
@@ -72,7 +78,11 @@ pub(crate) fn read(
 ) -> Option<Load> {
     match content {
         LoadContent::Recorded(replay) => of_replay(section, replay, amount, rows),
-        LoadContent::Planned(unit, loads) => of_amount(section, amount, rows, (unit, loads)),
+        LoadContent::Planned {
+            unit,
+            loads,
+            are_shared,
+        } => of_amount(section, amount, rows, (unit, loads, are_shared)),
     }
 }
 
@@ -80,11 +90,16 @@ fn of_amount(
     section: PlanSection<'_>,
     amount: AmountSource<'_>,
     rows: Option<RowUse<'_>>,
-    (unit, loads): (WorkUnit, JourneyLoads),
+    (unit, loads, are_shared): (WorkUnit, JourneyLoads, bool),
 ) -> Option<Load> {
     refuse_other_unit(&section, unit);
     let seed = seed(&section);
-    let (shape, stages) = whole_amount(&section, amount, &loads);
+    let (mut shape, stages) = whole_amount(&section, amount, &loads);
+    if let Some(Shape::Open { users, .. }) = &mut shape
+        && are_shared
+    {
+        users.get_or_insert(DEFAULT_USERS);
+    }
     // A search replaces stages and end by its holds. They are read all the same, for their
     // problems.
     let (stages, end) = match amount {
@@ -259,7 +274,6 @@ fn of_replay(
             "connections",
             "rate",
             "arrivals",
-            "users",
             "duration",
             "requests",
             "journeys",
@@ -270,6 +284,10 @@ fn of_replay(
         ],
         "says when operations begin, and with [replay] the log does; remove it, and write \
          replay.speed, loop, from and to",
+    );
+    section.refuse(
+        &["users"],
+        "belongs to journeys that share connections; remove it",
     );
     if !matches!(amount, AmountSource::Own) {
         section.context.problem(
@@ -369,8 +387,8 @@ fn beside_connections(section: &PlanSection<'_>) -> Option<ThinkTime> {
     );
     section.refuse(
         &["users"],
-        "belongs to an open loop whose journeys share connections; a closed loop has connections \
-         users, so remove it, or write rate in place of connections",
+        "belongs to an open loop whose journeys share connections; a closed loop has as many users \
+         as load.connections says, so remove it",
     );
     section.refuse(
         &["arrivals"],

@@ -185,10 +185,10 @@ fn sections(root: PlanSection<'_>, amount: AmountSource<'_>) -> Option<Plan> {
         tls: own_tls,
         takes_always: replay.is_some() || root.has("journey"),
     });
-    let mut load = load(&root, amount, takers, rest.replay);
-    if let (Some(journeys), Some(load)) = (&mut journeys, &mut load) {
+    let load = load(&root, amount, takers, (rest.replay, journeys.as_deref()));
+    if let (Some(journeys), Some(load)) = (&mut journeys, &load) {
         journey_load::weigh(journeys, load);
-        shared_connections::settle(&root, journeys, load);
+        shared_connections::check_load(&root, journeys, load);
     }
     let fleet = root.section("fleet");
     let fleet = fleet.map(|section| fleet::read(section, load.as_ref(), own_tls));
@@ -232,7 +232,7 @@ fn load(
     root: &PlanSection<'_>,
     amount: AmountSource<'_>,
     takers: Option<RowTakers<'_>>,
-    replay: Option<Option<&Replay>>,
+    (replay, journeys): (Option<Option<&Replay>>, Option<&[Journey]>),
 ) -> Option<Load> {
     let unit = journey::unit(root);
     let rows = takers.map(|takers| RowUse {
@@ -243,7 +243,11 @@ fn load(
     });
     let content = match replay {
         Some(replay) => LoadContent::Recorded(replay),
-        None => LoadContent::Planned(unit, journey_load::read(root)),
+        None => LoadContent::Planned {
+            unit,
+            loads: journey_load::read(root),
+            are_shared: journeys.is_some_and(shared_connections::are_shared),
+        },
     };
     load::read(root.section("load")?, amount, rows, content)
 }

@@ -76,14 +76,20 @@ impl<'a> RowUse<'a> {
 
     /// Each virtual user may need a row of its own.
     fn check_users(self, section: &PlanSection<'_>, load: &Load) {
-        let users = u64::from(Seats::new(load, Owner::ALONE).number());
+        let sharing = Seats::sharing(load, Owner::ALONE);
+        let who = match &sharing {
+            Some(_) => "users",
+            None => "virtual users or connections",
+        };
+        let users = sharing.unwrap_or_else(|| Seats::new(load, Owner::ALONE));
+        let users = u64::from(users.number());
         let own =
             |file: &&Arc<DataFile>| file.order == RowOrder::User && file.at_end == AtEnd::Fail;
         let mut files = self.data.iter().filter(own);
         let short = files.find(|file| (1..users).contains(&file.table.rows()));
         if let Some(file) = short {
             section.problem(format_args!(
-                "has {users} virtual users or connections, but data.{} has only {} rows; use \
+                "has {users} {who}, but data.{} has only {} rows; use \
                  fewer, or let them share rows with at_end = \"again\"",
                 file.name,
                 file.table.rows()

@@ -4,9 +4,6 @@ use crate::read::context::Context;
 use crate::read::section::PlanSection;
 use crate::{Journey, JourneyConnection, Load, Shape};
 
-/// Users of journeys that share connections, if the plan does not say.
-const DEFAULT_USERS: u32 = 10_000;
-
 /// Reports journeys of which only some share connections, or that have one of `streams` streams to
 /// themselves.
 pub(crate) fn check(root: &PlanSection<'_>, journeys: &[Journey], streams: u32) {
@@ -35,12 +32,17 @@ pub(crate) fn check(root: &PlanSection<'_>, journeys: &[Journey], streams: u32) 
     }
 }
 
-/// Gives an open loop whose journeys share connections its users, and reports other loads that have
-/// any, or that cannot share. Notes what keeps more journeys under way than there is room for.
-pub(crate) fn settle(root: &PlanSection<'_>, journeys: &[Journey], load: &mut Load) {
+/// Whether they share connections.
+pub(crate) fn are_shared(journeys: &[Journey]) -> bool {
     let first = journeys.first();
-    let shares = first.is_some_and(|journey| journey.connection == JourneyConnection::Shared);
-    match &mut load.shape {
+    first.is_some_and(|journey| journey.connection == JourneyConnection::Shared)
+}
+
+/// Reports a load that has users although journeys share nothing, or whose journeys cannot share.
+/// Notes what keeps more of them under way than there is room for.
+pub(crate) fn check_load(root: &PlanSection<'_>, journeys: &[Journey], load: &Load) {
+    let shares = are_shared(journeys);
+    match &load.shape {
         Shape::Closed { .. } if shares => root.problem_at(
             "journey",
             "has connection = \"shared\", and the virtual users of a closed loop have a connection \
@@ -48,9 +50,7 @@ pub(crate) fn settle(root: &PlanSection<'_>, journeys: &[Journey], load: &mut Lo
              load.connections, or remove it",
         ),
         Shape::Closed { .. } => {}
-        Shape::Open { users, .. } if shares => {
-            users.get_or_insert(DEFAULT_USERS);
-        }
+        Shape::Open { .. } if shares => {}
         Shape::Open { users: Some(_), .. } => root.problem_at(
             "load",
             "has users, who share connections, and this plan has no journeys that do; write \

@@ -536,6 +536,44 @@ fn each_agent_has_its_part_of_the_users_who_share() {
 }
 
 #[test]
+fn users_go_to_workers_that_have_connections() {
+    for (users, connections) in [(2, 3), (3, 2), (5, 4), (50, 2), (2, 50), (7, 7), (1, 1)] {
+        let load = format!(
+            "load = {{ rate = \"9/s\", duration = \"9s\", users = {users}, max_connections = \
+             {connections} }}"
+        );
+        let plan = read(&sharing((SHARED, SHARED), "", &load)).expect("a plan");
+        for (agents, workers) in [(1, 8), (1, 3), (1, 1)] {
+            let mut all = Vec::new();
+            for worker in 0..workers {
+                let owner = plan::Owner {
+                    agents,
+                    worker,
+                    workers,
+                    ..plan::Owner::ALONE
+                };
+                let seats = plan::Seats::new(plan.load(), owner);
+                let own = plan::Seats::sharing(plan.load(), owner).expect("they share");
+                let is_served = seats.place().is_some();
+                let can_serve = seats.number() > 0 && own.number() > 0;
+                assert_eq!(
+                    is_served, can_serve,
+                    "{users} {connections} {workers} {worker}"
+                );
+                assert_eq!(own.place(), seats.place());
+                all.extend(own.iter());
+            }
+            all.sort_unstable();
+            assert_eq!(
+                all,
+                (0..users).collect::<Vec<u32>>(),
+                "{connections} {workers}"
+            );
+        }
+    }
+}
+
+#[test]
 fn what_cannot_share_connections_is_refused_with_its_cure() {
     let open = "load = { rate = \"9/s\", duration = \"9s\" }";
     let users = "load = { rate = \"9/s\", duration = \"9s\", users = 9 }";
