@@ -6,6 +6,7 @@
 
 mod content;
 mod fleet;
+mod grpc_call;
 mod grpc_message;
 mod http1;
 mod http2;
@@ -23,6 +24,7 @@ mod words;
 
 pub use content::content;
 pub use fleet::fleet;
+pub use grpc_call::grpc_call;
 pub use grpc_message::grpc_message;
 pub use http1::http1;
 pub use http2::http2;
@@ -40,11 +42,12 @@ pub use words::{address, policy, token};
 pub type Target = fn(&[u8]);
 
 /// Every target by its name, which is that of its folder in `fuzz/corpus`.
-pub const TARGETS: [(&str, Target); 20] = [
+pub const TARGETS: [(&str, Target); 21] = [
     ("address", address),
     ("campaign", campaign),
     ("content", content),
     ("fleet", fleet),
+    ("grpc_call", grpc_call),
     ("grpc_message", grpc_message),
     ("http1", http1),
     ("http2", http2),

@@ -9,13 +9,14 @@ use flate2::read::DeflateDecoder;
 use flate2::write::DeflateEncoder;
 use fuzz::script::ScriptWriter;
 use measure::{Snapshot, Totals};
+use prost::Message as _;
 use proto::ack::Stored;
 use proto::from_agent::Message as Up;
 use proto::from_coordinator::Message as Down;
 use proto::{
     Ack, Armed, Beat, Began, Bytes, Clock, Ended, FilePart, FromAgent, FromCoordinator, Go, Grant,
-    HeldRun, Hello, IntervalPart, Message as _, Note, Notice, PROTOCOL, Prepare, Prepared,
-    Received, Refused, Release, Resume, SharePart, Start, Stop, TakeOver, TookOver, Want, Welcome,
+    HeldRun, Hello, IntervalPart, Note, Notice, PROTOCOL, Prepare, Prepared, Received, Refused,
+    Release, Resume, SharePart, Start, Stop, TakeOver, TookOver, Want, Welcome,
 };
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -914,6 +915,60 @@ fn tls_records() {
         ("data-8", made(8, &data)),
     ];
     kept("records", named(seeds));
+}
+
+/// What a server says of itself, and a message with placeholders in texts, numbers, lists and maps.
+#[test]
+fn grpc_call() {
+    let proto = "syntax = \"proto3\"; package a; service B { rpc C(All) returns (All); }
+        message All {
+            int32 a = 1; sint64 b = 2; double c = 3; repeated int64 d = 4; map<string, int32> e = 5;
+            repeated All f = 6; string g = 7; fixed32 h = 8; Color i = 9; bytes j = 10;
+        }
+        enum Color { NONE = 0; RED = 1; }";
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("a.proto"), proto).unwrap();
+    let set = protox::compile(["a.proto"], [folder.path()]).unwrap();
+    let delimited = |tag: u8, content: &[u8]| {
+        let mut field = vec![tag];
+        prost::encode_length_delimiter(content.len(), &mut field).unwrap();
+        field.extend_from_slice(content);
+        field
+    };
+    let services = delimited(
+        6 << 3 | 2,
+        &delimited(1 << 3 | 2, &delimited(1 << 3 | 2, b"a.B")),
+    );
+    let file = delimited(1 << 3 | 2, &set.file[0].encode_to_vec());
+    let files = delimited(4 << 3 | 2, &file);
+    let made = |json: &str| {
+        let mut seed = vec![2];
+        for answer in [&services, &files] {
+            seed.extend((answer.len() as u16).to_le_bytes());
+            seed.extend_from_slice(answer);
+        }
+        seed.extend_from_slice(json.as_bytes());
+        seed
+    };
+    let seeds = [
+        (
+            "numbers",
+            "{\"a\": \"#\", \"b\": \"#\", \"c\": \"#\", \"h\": \"#\"}",
+        ),
+        (
+            "lists",
+            "{\"d\": [5, \"#\", \"#\"], \"f\": [{\"a\": \"#\"}, {\"g\": \"x#\"}]}",
+        ),
+        (
+            "maps",
+            "{\"e\": {\"k#\": \"#\"}, \"i\": \"RED\", \"j\": \"YWI=\"}",
+        ),
+        ("plain", "{\"a\": 1592590336, \"g\": \"z\"}"),
+    ];
+    let seeds = seeds.map(|(name, json)| (name, made(json)));
+    for seed in kept("grpc_call", named(seeds.to_vec())) {
+        fuzz::grpc_call(&seed);
+    }
 }
 
 /// Messages that answer gRPC calls: fields of every type, packed ones, a map, a group, messages

@@ -133,8 +133,8 @@ macro_rules! moments {
 }
 
 moments! {
-    address campaign content fleet grpc_message http1 http2 log log_format messages plan policy
-    records result run_log session snapshot token totals websocket
+    address campaign content fleet grpc_call grpc_message http1 http2 log log_format messages plan
+    policy records result run_log session snapshot token totals websocket
 }
 
 #[test]
