@@ -83,7 +83,7 @@ impl Worker {
                 }
             }
         }
-        if !self.queue.is_empty() {
+        if !self.queue.is_empty() && self.has_pool() {
             self.note_waiting_steps();
         }
     }

@@ -7,6 +7,10 @@ use crate::arrival::{Waiting, WaitingArrival};
 use crate::values::Values;
 use measure::Kind;
 
+/// Arrivals that can be queued behind a step before the queue is looked at again: those that have
+/// waited for users whose journeys one read has ended.
+const QUEUED_AT_ONCE: usize = 256;
+
 impl Worker {
     /// Whether journeys share connections.
     pub(super) fn has_pool(&self) -> bool {
@@ -113,11 +117,11 @@ impl Worker {
     #[cold]
     pub(super) fn note_waiting_steps(&mut self) {
         let now = self.clock.now();
-        for waiting in self.queue.iter_mut().rev() {
+        for waiting in self.queue.iter_mut().rev().take(QUEUED_AT_ONCE) {
             match waiting {
                 Waiting::Step { since, .. } if since.is_none() => *since = Some(now),
-                // Those before it have been noted.
-                Waiting::Step { .. } | Waiting::Arrival(_) => break,
+                Waiting::Step { .. } => break, // those before it have been noted
+                Waiting::Arrival(_) => {}
             }
         }
     }
