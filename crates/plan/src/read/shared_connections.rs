@@ -14,7 +14,7 @@ pub(crate) fn check(root: &PlanSection<'_>, journeys: &[Journey], streams: u32) 
             "connection",
             format_args!(
                 "carries {streams} requests at once, and a journey has a connection to itself; \
-                 write streams = 1, or journey.connection = \"shared\""
+                 write streams = 1, or with load.rate journey.connection = \"shared\""
             ),
         );
     }

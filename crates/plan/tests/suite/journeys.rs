@@ -608,7 +608,7 @@ fn what_cannot_share_connections_is_refused_with_its_cure() {
             ("", ""),
             streams,
             open,
-            "or journey.connection = \"shared\"",
+            "or with load.rate journey.connection = \"shared\"",
         ),
     ] {
         let found = read(&sharing(kinds, connection, load)).expect_err(message);
