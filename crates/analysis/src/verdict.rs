@@ -195,7 +195,8 @@ impl VerdictReadings {
         } else if errors::lead(document) {
             "why operations fail: the server's log may say it".to_owned()
         } else {
-            plan_limit::next_run(document).unwrap_or_else(|| {
+            let next = plan_limit::next_run(document).or_else(|| load::next_run(document));
+            next.unwrap_or_else(|| {
                 "a run with a higher load: if it brings no more, the server is the limit".to_owned()
             })
         };

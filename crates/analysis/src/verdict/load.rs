@@ -136,6 +136,24 @@ pub(super) fn in_seconds(part: &LoadPart) -> String {
     )
 }
 
+/// Returns the run that shows more of a load whose journeys waited for what they share.
+pub(super) fn next_run(document: &Document) -> Option<String> {
+    let LoadRecord::Open {
+        max_connections,
+        users: users @ Some(_),
+        ..
+    } = document.plan.load
+    else {
+        return None;
+    };
+    describe_waiting(document, max_connections, users)?;
+    Some(
+        "a run with more load.users or load.max_connections: if it brings no more, the server is \
+         the limit"
+            .to_owned(),
+    )
+}
+
 /// What an open loop has to make operations with, such as `9 connections`.
 pub(super) fn places(max_connections: u32, users: Option<u32>) -> String {
     match users {
