@@ -9,7 +9,8 @@ use crate::values::{ColumnSource, Values, digits};
 use crate::websocket::{KEY_LENGTH, put_key};
 use data::Escape;
 use plan::{
-    Composition, Digest, Generator, HashFunction, Instance, MadeValue, RecordedArrivals, ScalarType,
+    Composition, Digest, Generator, HashFunction, Instance, MadeValue, RecordedArrivals,
+    ScalarType, put_varint,
 };
 use std::cell::RefCell;
 use std::fmt;
@@ -234,14 +235,7 @@ impl LengthForm {
         match self {
             // What is longer was refused with the plan, or is no row of a data file.
             LengthForm::Word => out.extend_from_slice(&(number as u32).to_be_bytes()),
-            LengthForm::Varint => {
-                let mut rest = number;
-                while rest > 0x7f {
-                    out.push(rest as u8 | 0x80);
-                    rest >>= 7;
-                }
-                out.push(rest as u8);
-            }
+            LengthForm::Varint => put_varint(number as u64, out),
         }
     }
 }

@@ -168,6 +168,7 @@ pub use url::UrlError;
 pub use user_operations::UserOperations;
 pub use virtual_users::VirtualUsers;
 pub use websocket::{MessageAnswer, SocketEnd, WebSocket};
+pub use wire_number::put_varint;
 pub use words::Words;
 
 /// Version of the language of canonical texts. Coordinator and agent compare it when the agent

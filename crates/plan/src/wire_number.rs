@@ -38,13 +38,11 @@ impl ScalarType {
     /// Whether a text says a number of this type, in decimal digits.
     #[must_use]
     pub fn takes(self, text: &[u8]) -> bool {
-        match self.range() {
-            Some(range) => whole(text).is_some_and(|number| range.contains(&number)),
-            None => match self {
-                ScalarType::Float => decimal(text).is_some_and(|it| (it as f32).is_finite()),
-                ScalarType::Double => decimal(text).is_some(),
-                _ => false,
-            },
+        match (self, self.range()) {
+            (_, Some(range)) => whole(text).is_some_and(|number| range.contains(&number)),
+            (ScalarType::Float, _) => decimal(text).is_some_and(|it| (it as f32).is_finite()),
+            (ScalarType::Double, _) => decimal(text).is_some(),
+            _ => false,
         }
     }
 
@@ -82,8 +80,9 @@ impl ScalarType {
     }
 }
 
-/// Appends a number in groups of seven bits, the lowest first.
-fn put_varint(mut number: u64, out: &mut Vec<u8>) {
+/// Appends a number in groups of seven bits, the lowest first (Protocol Buffers, "Base 128
+/// Varints").
+pub fn put_varint(mut number: u64, out: &mut Vec<u8>) {
     while number > 0x7f {
         out.push(number as u8 | 0x80);
         number >>= 7;

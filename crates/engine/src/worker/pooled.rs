@@ -81,7 +81,7 @@ impl Worker {
     }
 
     /// A step of a `journey`, of the user at `place`, has ended at `now`: the next one waits for
-    /// its instant and a connection. At the journey's end its user begins another one.
+    /// its instant and a connection. At the journey's end its user is free.
     #[cold]
     pub(super) fn go_on_pooled(&mut self, journey: u64, place: u32, now: u64) {
         match self.step_due_at(place) {
