@@ -455,6 +455,53 @@ fn connections_are_not_said_to_make_late_what_never_waited_for_them() {
     }
 }
 
+/// Each waits for 50 ms.
+#[test]
+fn load_that_waits_for_what_journeys_share_is_to_have_more_of_it() {
+    for (sharing, waited_for, wanted) in [
+        (
+            None,
+            "arrivals waited for one of 100 connections, all in use",
+            "a higher load",
+        ),
+        (
+            Some(3),
+            "steps waited for one of 3 users or 100 connections, all in use",
+            "more load.users or load.max_connections",
+        ),
+    ] {
+        let waiting = Second {
+            wait_ms: 50,
+            response_ms: 70,
+            ..QUIET
+        };
+        let mut document = run(OPEN, waiting);
+        let analysis::LoadRecord::Open {
+            users,
+            max_connections,
+            ..
+        } = &mut document.plan.load
+        else {
+            panic!("no open loop");
+        };
+        (*users, *max_connections) = (sharing, 100);
+        document.journeys = vec![analysis::JourneyFigures {
+            begun: document.measured.operations.started,
+            ..analysis::JourneyFigures::default()
+        }];
+        document.backlog = Some(Backlog::default());
+        let record = VerdictRecord::new(&document);
+        let said = record.evidence.join(" ");
+        assert_eq!(record.verdict, Verdict::Undetermined, "{said}");
+        assert!(said.contains(waited_for), "{said}");
+        let missing = record.missing.join(" ");
+        assert!(
+            missing.contains(&format!("a run with {wanted}")),
+            "{missing}"
+        );
+    }
+}
+
 /// 2/s on a server of 1/s: the bound for chance is above any growth that this few operations reach.
 #[test]
 fn backlog_that_grew_too_evenly_for_chance_says_so() {
