@@ -383,6 +383,7 @@ mod tests {
     fn amounts_follow_the_other_tools() {
         let closed = |connections| Shape::Closed {
             connections,
+            max_connections: None,
             think_time: None,
         };
         let open = |rate: &str, max_connections| Shape::Open {

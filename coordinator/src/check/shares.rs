@@ -11,7 +11,7 @@ type Column = (&'static str, fn(&Share) -> Option<String>);
 /// Heading of the number of what the load is made of, if that is requests.
 const COUNTED: &str = "requests";
 
-const COLUMNS: [Column; 6] = [
+const COLUMNS: [Column; 7] = [
     ("rate", |share| share.rate.map(rate_text)),
     ("at most", |share| {
         share
@@ -20,7 +20,16 @@ const COLUMNS: [Column; 6] = [
             .map(rate_text)
     }),
     ("connections", |share| {
-        share.connections.map(|connections| connections.to_string())
+        let own = share
+            .connections
+            .filter(|_| share.max_connections.is_none());
+        own.map(|connections| connections.to_string())
+    }),
+    ("users", |share| {
+        let sharing = share
+            .connections
+            .filter(|_| share.max_connections.is_some());
+        sharing.map(|users| users.to_string())
     }),
     ("at most", |share| {
         share

@@ -564,6 +564,7 @@ fn load(load: &Load, unit: WorkUnit) -> Vec<String> {
     let mut lines = vec![match &load.shape {
         Shape::Closed {
             connections,
+            max_connections,
             think_time,
         } => {
             let pause = think_time.map_or_else(String::new, |pause| {
@@ -573,7 +574,11 @@ fn load(load: &Load, unit: WorkUnit) -> Vec<String> {
                 }
             });
             let users = human::counted(u64::from(*connections), "virtual user");
-            format!("closed loop: {users}{pause}")
+            let shared = max_connections.map_or_else(String::new, |most| {
+                let most = human::counted(u64::from(most), "connection");
+                format!(" who share {most} at most")
+            });
+            format!("closed loop: {users}{shared}{pause}")
         }
         Shape::Open {
             rate,

@@ -151,6 +151,7 @@ mod tests {
             builtin_target: text.contains("builtin"),
             stages: Vec::new(),
             load: LoadRecord::Closed {
+                max_connections: None,
                 connections: 1,
                 think_time: false,
                 stages: 0,

@@ -48,6 +48,10 @@ pub enum LoadRecord {
     Closed {
         /// Virtual users at the start.
         connections: u32,
+        /// Most connections at a time of users whose journeys share them; `None` if each has its
+        /// own.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        max_connections: Option<u32>,
         /// Whether users pause between operations.
         think_time: bool,
         /// Number of stages that follow.
@@ -172,14 +176,31 @@ impl PlanRecord {
 }
 
 impl LoadRecord {
+    /// Most connections that journeys share; `None` if they share none.
+    pub(crate) fn connections_shared(&self) -> Option<u32> {
+        match *self {
+            LoadRecord::Closed {
+                max_connections, ..
+            } => max_connections,
+            LoadRecord::Open {
+                users: Some(_),
+                max_connections,
+                ..
+            } => Some(max_connections),
+            LoadRecord::Open { .. } => None,
+        }
+    }
+
     fn from_plan(plan: &Plan) -> LoadRecord {
         let stages = u32::try_from(plan.load().stages.len()).unwrap_or(u32::MAX);
         match &plan.load().shape {
             Shape::Closed {
                 connections,
+                max_connections,
                 think_time,
             } => LoadRecord::Closed {
                 connections: *connections,
+                max_connections: *max_connections,
                 think_time: think_time.is_some(),
                 stages,
             },

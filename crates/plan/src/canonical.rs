@@ -559,10 +559,14 @@ fn load(out: &mut TomlText, load: &Load, unit: WorkUnit) {
     match &load.shape {
         Shape::Closed {
             connections,
+            max_connections,
             think_time,
         } => {
             if load.journeys.is_empty() {
-                out.field("connections", connections);
+                out.field(load.shape.users_key(), connections);
+            }
+            if let Some(max_connections) = max_connections {
+                out.field("max_connections", max_connections);
             }
             if let Some(pause) = think_time {
                 out.field(
@@ -619,7 +623,7 @@ fn journey_load(load: &JourneyLoad, shape: &Shape) -> String {
         format!("{{ over = {}, to = {to} }}", time(stage.over))
     });
     let key = match shape {
-        Shape::Closed { .. } => "connections",
+        Shape::Closed { .. } => shape.users_key(),
         Shape::Open { .. } => "rate",
     };
     let first = amount(load.amount, shape);

@@ -93,10 +93,7 @@ impl Plan {
             None => Some(0.0),
         };
         Demand {
-            connections: share
-                .peak_connections
-                .or(share.max_connections)
-                .unwrap_or(0),
+            connections: share.most_connections().unwrap_or(0),
             operations_per_s,
             connections_per_s: connections,
             full_handshakes_per_s: handshakes(1.0 - resumed),
@@ -160,7 +157,11 @@ impl Plan {
             return None;
         }
         let think = self.load.mean_think_s();
-        let users = f64::from(share.peak_connections? * self.connection.http.streams());
+        let at_once = match share.max_connections {
+            Some(_) => 1, // users who share connections make one journey each
+            None => self.connection.http.streams(),
+        };
+        let users = f64::from(share.peak_connections? * at_once);
         let rate = users * self.operations_per_unit() / (think + self.mean_pauses());
         (rate <= MAX_RATE).then_some(rate) // without any pause it is infinite
     }
@@ -168,7 +169,7 @@ impl Plan {
     /// Connections of the whole run. A connection that is not used up counts as one, and each
     /// virtual user, or connection of an open loop, can leave one such.
     fn connections_in_all(&self, portion: &Portion, share: &Share) -> Option<u64> {
-        let open = u64::from(share.peak_connections.or(share.max_connections)?);
+        let open = u64::from(share.most_connections()?);
         match self.connection.requests {
             RequestsPerConnection::Unlimited => match self.repeated_connections() {
                 Some(each) => {

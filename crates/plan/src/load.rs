@@ -53,6 +53,9 @@ pub enum Shape {
     Closed {
         /// Initial number of virtual users (can be 0 if a stage raises it).
         connections: u32,
+        /// If journeys share connections: most open connections of the whole cluster. Otherwise
+        /// each user has one.
+        max_connections: Option<u32>,
         /// Pause between the end of an operation and the beginning of the next.
         think_time: Option<ThinkTime>,
     },
@@ -108,6 +111,19 @@ pub enum End {
     Requests(u64),
 }
 
+impl Shape {
+    /// The key of the virtual users of a closed loop.
+    pub(crate) fn users_key(&self) -> &'static str {
+        match self {
+            Shape::Closed {
+                max_connections: Some(_),
+                ..
+            } => "users",
+            _ => "connections",
+        }
+    }
+}
+
 impl Load {
     /// The loads of journeys that have virtual users of their own; none of others.
     pub(crate) fn journeys_of_users(&self) -> &[JourneyLoad] {
@@ -121,7 +137,23 @@ impl Load {
     pub(crate) fn sharing_users(&self) -> Option<u32> {
         match self.shape {
             Shape::Open { users, .. } => users,
-            Shape::Closed { .. } => None,
+            Shape::Closed {
+                max_connections, ..
+            } => max_connections.and_then(|_| self.peak_users()),
+        }
+    }
+
+    /// Most open connections of the whole cluster.
+    pub(crate) fn most_connections(&self) -> u32 {
+        match self.shape {
+            Shape::Open {
+                max_connections, ..
+            }
+            | Shape::Closed {
+                max_connections: Some(max_connections),
+                ..
+            } => max_connections,
+            Shape::Closed { .. } => self.peak_users().unwrap_or(0),
         }
     }
 
@@ -147,11 +179,25 @@ impl Load {
     /// Multiplies the load by `factor`; the error names the field that becomes too large or 0.
     pub(crate) fn multiply(&mut self, factor: u32) -> Result<(), Problem> {
         let times = f64::from(factor);
+        let users_key = self.shape.users_key();
+        let number = |key: &str, before: u32| {
+            let product = before.checked_mul(factor);
+            let product = product.filter(|product| *product <= MAX_CONNECTIONS);
+            product.ok_or_else(|| beyond(key, f64::from(before) * times, MAX_CONNECTIONS))
+        };
         match &mut self.shape {
-            // 0 is valid at the beginning, if a stage raises it.
-            Shape::Closed { connections, .. } if *connections == 0 && factor > 0 => {}
-            Shape::Closed { connections, .. } => {
-                *connections = users(f64::from(*connections) * times)?
+            Shape::Closed {
+                connections,
+                max_connections,
+                ..
+            } => {
+                // 0 is valid at the beginning, if a stage raises it.
+                if *connections > 0 || factor == 0 {
+                    *connections = users(users_key, f64::from(*connections) * times)?;
+                }
+                if let Some(max_connections) = max_connections {
+                    *max_connections = number("max_connections", *max_connections)?;
+                }
             }
             Shape::Open {
                 rate: each,
@@ -162,11 +208,6 @@ impl Load {
                 if each.as_per_second() > 0.0 || factor == 0 {
                     *each = rate(each.as_per_second() * times)?;
                 }
-                let number = |key: &str, before: u32| {
-                    let product = before.checked_mul(factor);
-                    let product = product.filter(|product| *product <= MAX_CONNECTIONS);
-                    product.ok_or_else(|| beyond(key, f64::from(before) * times, MAX_CONNECTIONS))
-                };
                 *max_connections = number("max_connections", *max_connections)?;
                 if let Some(users) = users {
                     *users = number("users", *users)?;
@@ -188,7 +229,7 @@ impl Load {
         let peaks = self.journeys.iter().map(|it| it.profile().peak());
         let users: f64 = peaks.sum();
         if matches!(self.shape, Shape::Closed { .. }) && users > most {
-            return Err(beyond("connections", users, most));
+            return Err(beyond(users_key, users, most));
         }
         for stage in &mut self.stages {
             stage.to *= times;
@@ -214,13 +255,13 @@ pub(crate) fn rate(per_second: f64) -> Result<Rate, Problem> {
     rate.ok_or_else(|| beyond("rate", per_second, MAX_RATE))
 }
 
-/// Converts to a number of virtual users, if it is one that a load can have.
-pub(crate) fn users(number: f64) -> Result<u32, Problem> {
+/// Converts to a number of virtual users, given as `key`, if it is one that a load can have.
+pub(crate) fn users(key: &str, number: f64) -> Result<u32, Problem> {
     let fits = number >= 1.0 && number <= f64::from(MAX_CONNECTIONS);
     if fits {
         Ok(number as u32)
     } else {
-        Err(beyond("connections", number, MAX_CONNECTIONS))
+        Err(beyond(key, number, MAX_CONNECTIONS))
     }
 }
 

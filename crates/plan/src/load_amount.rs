@@ -96,6 +96,7 @@ mod tests {
         }
         load.shape = Shape::Closed {
             connections: 5,
+            max_connections: None,
             think_time: None,
         };
         assert_eq!(load.arrivals_between(0, SECOND), None);

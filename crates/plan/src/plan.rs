@@ -166,11 +166,14 @@ impl Plan {
     pub fn check_fleet(&self, agents: u32) -> Result<(), Problem> {
         let connections = Seats::new(&self.load, Owner::ALONE).number();
         let (key, number) = match self.load.shape {
-            Shape::Closed { .. } => ("connections", connections),
-            Shape::Open {
-                users: Some(users), ..
-            } if users < connections => ("users", users),
-            Shape::Open { .. } => ("max_connections", connections),
+            Shape::Closed {
+                max_connections: None,
+                ..
+            } => ("connections", connections),
+            _ => match self.load.sharing_users() {
+                Some(users) if users < connections => ("users", users),
+                _ => ("max_connections", connections),
+            },
         };
         if agents <= number {
             return Ok(());

@@ -68,10 +68,11 @@ impl Capacity {
     /// Fails if `plan` has the other kind of loop, or `amount` is not a valid load.
     pub fn plan_at(&self, plan: &Plan, amount: f64) -> Result<Plan, Problem> {
         let mut held = plan.clone();
+        let users_key = held.load.shape.users_key();
         match (&mut held.load.shape, self.range) {
             (Shape::Open { rate, .. }, SearchRange::Rate { .. }) => *rate = load::rate(amount)?,
             (Shape::Closed { connections, .. }, SearchRange::Connections { .. }) => {
-                *connections = load::users(amount.round())?
+                *connections = load::users(users_key, amount.round())?
             }
             (Shape::Open { .. }, _) => {
                 return Err(other_loop(

@@ -1,10 +1,11 @@
 //! Which of the cluster's virtual users or connections belong to a worker.
 
 use crate::portion::PortionDeal;
-use crate::{Load, Portion, Shape};
+use crate::{Load, Portion};
 
-/// A worker's virtual users, or in an open loop the connections that it may open, and the users who
-/// share them. They are numbered in the cluster from 0, and each belongs to one worker.
+/// A worker's virtual users; or the connections that it may open, in an open loop or if journeys
+/// share them; or the users who share them. They are numbered in the cluster from 0, and each
+/// belongs to one worker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seats {
     deal: PortionDeal,
@@ -12,16 +13,11 @@ pub struct Seats {
 }
 
 impl Seats {
-    /// The seats of `portion`.
+    /// The connections of `portion`, which are its virtual users if these have one each.
     #[must_use]
     pub fn new(load: &Load, portion: impl Into<Portion>) -> Seats {
         let portion = portion.into();
-        let all = match load.shape {
-            Shape::Closed { .. } => u64::from(load.peak_users().unwrap_or(0)),
-            Shape::Open {
-                max_connections, ..
-            } => u64::from(max_connections),
-        };
+        let all = u64::from(load.most_connections());
         let place = match (portion.among_served(all), load.sharing_users()) {
             (Some(place), Some(users)) => place.among_served(users.into()),
             (place, _) => place,
@@ -38,13 +34,7 @@ impl Seats {
     #[must_use]
     pub fn sharing(load: &Load, portion: impl Into<Portion>) -> Option<Seats> {
         let (portion, users) = (portion.into(), u64::from(load.sharing_users()?));
-        let Shape::Open {
-            max_connections, ..
-        } = load.shape
-        else {
-            return None;
-        };
-        let served = portion.among_served(max_connections.into());
+        let served = portion.among_served(load.most_connections().into());
         Some(Seats {
             deal: match &served {
                 Some(served) => PortionDeal::new(served, Some(users)),
@@ -52,6 +42,12 @@ impl Seats {
             },
             place: served.and_then(|served| served.among_served(users)),
         })
+    }
+
+    /// The users of `portion`, whether they share connections or have one each.
+    #[must_use]
+    pub fn users(load: &Load, portion: &Portion) -> Seats {
+        Seats::sharing(load, portion.clone()).unwrap_or_else(|| Seats::new(load, portion.clone()))
     }
 
     /// The number of seats.

@@ -15,7 +15,7 @@ pub struct Share {
     /// Most arrivals per second at any time; `None` for a closed loop, which has no limit: it sends
     /// as fast as it is answered.
     pub peak_rate: Option<Rate>,
-    /// Most open connections; `None` for a closed loop, which has one per virtual user.
+    /// Most open connections; `None` for a closed loop whose virtual users have one each.
     pub max_connections: Option<u32>,
     /// Measured operations, if their number is known before the run: with `requests`, or with even
     /// arrivals.
@@ -23,6 +23,12 @@ pub struct Share {
 }
 
 impl Share {
+    /// Most open connections, in any loop.
+    #[must_use]
+    pub fn most_connections(&self) -> Option<u32> {
+        self.max_connections.or(self.peak_connections)
+    }
+
     /// Computes the share of `portion`. Every whole number, summed over all portions, is the
     /// load's.
     pub(crate) fn new(load: &Load, portion: &Portion) -> Share {
@@ -37,18 +43,20 @@ impl Share {
         };
         let each = |rate: Rate| Rate::per_second(rate.as_per_second() / place.divisor());
         match load.shape {
-            Shape::Closed { .. } => Share {
-                connections: Some({
-                    let users = VirtualUsers::new(load);
-                    let initial = |&user: &u32| users.initial_place(user).is_some();
-                    seats.iter().filter(initial).count() as u32
-                }),
-                peak_connections: Some(seats.number()),
-                rate: None,
-                peak_rate: None,
-                max_connections: None,
-                requests,
-            },
+            Shape::Closed {
+                max_connections, ..
+            } => {
+                let (all, own) = (VirtualUsers::new(load), Seats::users(load, portion));
+                let initial = |&user: &u32| all.initial_place(user).is_some();
+                Share {
+                    connections: Some(own.iter().filter(initial).count() as u32),
+                    peak_connections: Some(own.number()),
+                    rate: None,
+                    peak_rate: None,
+                    max_connections: max_connections.map(|_| seats.number()),
+                    requests,
+                }
+            }
             Shape::Open { rate, .. } => Share {
                 connections: None,
                 peak_connections: None,

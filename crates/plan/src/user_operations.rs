@@ -34,7 +34,7 @@ impl UserOperations {
             End::Requests(total) => Some(total),
             End::Duration(_) => None,
         };
-        let seats = Seats::new(load, portion.clone());
+        let seats = Seats::users(load, portion);
         let users: Arc<[u32]> = seats.iter().collect();
         let deal = Deal::new(total, load.peak_users().unwrap_or(0));
         let deals = portion.parts.len() as u64 * u64::from(portion.agents);
@@ -71,7 +71,8 @@ impl UserOperations {
 impl Iterator for UserOperations {
     type Item = u64;
 
-    #[inline]
+    // Left to the compiler, virtual users who share connections would cost all others a call.
+    #[inline(always)]
     fn next(&mut self) -> Option<u64> {
         if let Some(left) = &mut self.left {
             *left = left.checked_sub(1)?;

@@ -137,6 +137,7 @@ mod tests {
         Load {
             shape: Shape::Closed {
                 connections,
+                max_connections: None,
                 think_time: None,
             },
             stages: Vec::new(),

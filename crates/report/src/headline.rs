@@ -105,6 +105,7 @@ pub(crate) fn tone(verdict: Verdict) -> Paint {
 fn closed_loop_rate(document: &Document) -> Option<String> {
     let LoadRecord::Closed {
         connections,
+        max_connections,
         stages: 0,
         ..
     } = document.plan.load
@@ -112,7 +113,8 @@ fn closed_loop_rate(document: &Document) -> Option<String> {
         return None;
     };
     let users = counted(u64::from(connections), "user");
-    let streams = document.plan.streams.filter(|&streams| streams > 1);
+    let streams = document.plan.streams;
+    let streams = streams.filter(|&streams| streams > 1 && max_connections.is_none());
     let each = streams.map(|streams| format!(" of {streams} streams each"));
     let is_open = document.verdict.verdict == Verdict::Undetermined;
     let has_success = document.measured.operations.ok > 0;

@@ -63,6 +63,7 @@ pub(crate) fn hour() -> Document {
     document.session_offers = vec![offers(0, 1, 90), offers(1, 0, 3), offers(1, 1, 100)];
     document.plan.load = LoadRecord::Closed {
         connections: 34,
+        max_connections: None,
         think_time: false,
         stages: 2,
     };

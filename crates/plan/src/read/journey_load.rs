@@ -3,6 +3,7 @@
 use crate::read::field::Field;
 use crate::read::node::NodeValue;
 use crate::read::section::PlanSection;
+use crate::read::shared_connections;
 use crate::read::stages::{amount, connections, rate, stages};
 use crate::{Arrivals, Journey, JourneyLoad, Load, Shape};
 
@@ -16,6 +17,7 @@ pub(crate) const KEYS: &[&str] = &[
     "journey.load",
     "journey.load.rate",
     "journey.load.connections",
+    "journey.load.users",
     "journey.load.stage",
     "journey.load.stage.over",
     "journey.load.stage.to",
@@ -34,8 +36,9 @@ pub(crate) enum JourneyLoads {
     Wrong,
 }
 
-/// Reads the loads of the plan's journeys.
-pub(crate) fn read(root: &PlanSection<'_>) -> JourneyLoads {
+/// Reads the loads of the plan's journeys; `are_shared` says whether these share connections, if
+/// that is known.
+pub(crate) fn read(root: &PlanSection<'_>, are_shared: Option<bool>) -> JourneyLoads {
     let Some(field) = root.field("journey") else {
         return JourneyLoads::Shared;
     };
@@ -68,7 +71,7 @@ pub(crate) fn read(root: &PlanSection<'_>) -> JourneyLoads {
     }
     let loads: Vec<Option<(Loop, JourneyLoad)>> = sections
         .iter()
-        .map(|section| section.read("load", |field| one(&field)))
+        .map(|section| section.read("load", |field| one(&field, are_shared)))
         .collect();
     let loads: Option<Vec<(Loop, JourneyLoad)>> = loads.into_iter().collect();
     let Some(loads) = loads.filter(|loads| loads.len() == fields.len()) else {
@@ -109,13 +112,12 @@ impl Loop {
     }
 }
 
-fn one(field: &Field<'_>) -> Option<(Loop, JourneyLoad)> {
+fn one(field: &Field<'_>, are_shared: Option<bool>) -> Option<(Loop, JourneyLoad)> {
     let section = field.section()?;
     section.refuse(
         &[
             "arrivals",
             "max_connections",
-            "users",
             "duration",
             "journeys",
             "warm_up",
@@ -125,6 +127,14 @@ fn one(field: &Field<'_>) -> Option<(Loop, JourneyLoad)> {
         ],
         "is the same for all journeys; write it in [load]",
     );
+    if section.has("rate") {
+        section.refuse(
+            &["users"],
+            "is the same for all journeys; write it in [load]",
+        );
+    } else if let Some(are_shared) = are_shared {
+        shared_connections::check_users_key(&section, are_shared);
+    }
     let shape = shape(&section);
     let stages = section.read("stage", |field| stages(&field, shape.as_ref()));
     let has_stages = section.has("stage");
@@ -157,12 +167,15 @@ fn shape(section: &PlanSection<'_>) -> Option<Shape> {
         max_connections: 1,
         users: None,
     });
-    let users = section.read("connections", connections);
+    let own = section.read("connections", connections);
+    let users = own.or(section.read("users", connections));
     let closed = users.map(|connections| Shape::Closed {
         connections,
+        max_connections: None,
         think_time: None,
     });
-    match (section.has("rate"), section.has("connections")) {
+    let has_users = section.has("connections") || section.has("users");
+    match (section.has("rate"), has_users) {
         (true, true) => {
             section.problem_at(
                 "connections",

@@ -8,6 +8,7 @@ use crate::read::node::NodeValue;
 use crate::read::replay::mean_rate;
 use crate::read::rows_end::{RowUse, RowsEnd};
 use crate::read::section::PlanSection;
+use crate::read::shared_connections;
 use crate::read::stages::{MONTH, amount, connections, rate, stages};
 use crate::{
     Arrivals, Capacity, End, JourneyLoad, Load, Profile, Rate, Replay, SearchRange, Shape, Stage,
@@ -17,7 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 const DEFAULT_MAX_CONNECTIONS: u32 = 10_000;
-/// Users of journeys that share connections, if the plan does not say.
+/// Users of journeys that arrive and share connections, if the plan does not say.
 const DEFAULT_USERS: u32 = 10_000;
 const HOUR: Duration = Duration::from_secs(3600);
 const MS: Duration = Duration::from_millis(1);
@@ -59,11 +60,12 @@ pub(crate) const KEYS: &[&str] = &[
 /// What a load is made of.
 #[derive(Debug, Clone)]
 pub(crate) enum LoadContent<'a> {
-    /// Requests, or journeys, which may share connections.
+    /// Requests, or journeys, which may share connections: `None` if that is unknown, since they
+    /// are wrong.
     Planned {
         unit: WorkUnit,
         loads: JourneyLoads,
-        are_shared: bool,
+        are_shared: Option<bool>,
     },
     /// The requests of a replay, which is `None` if it is wrong.
     Recorded(Option<&'a Replay>),
@@ -90,16 +92,11 @@ fn of_amount(
     section: PlanSection<'_>,
     amount: AmountSource<'_>,
     rows: Option<RowUse<'_>>,
-    (unit, loads, are_shared): (WorkUnit, JourneyLoads, bool),
+    (unit, loads, are_shared): (WorkUnit, JourneyLoads, Option<bool>),
 ) -> Option<Load> {
     refuse_other_unit(&section, unit);
     let seed = seed(&section);
-    let (mut shape, stages) = whole_amount(&section, amount, &loads);
-    if let Some(Shape::Open { users, .. }) = &mut shape
-        && are_shared
-    {
-        users.get_or_insert(DEFAULT_USERS);
-    }
+    let (shape, stages) = whole_amount(&section, amount, &loads, are_shared);
     // A search replaces stages and end by its holds. They are read all the same, for their
     // problems.
     let (stages, end) = match amount {
@@ -157,9 +154,10 @@ fn whole_amount(
     section: &PlanSection<'_>,
     amount: AmountSource<'_>,
     loads: &JourneyLoads,
+    are_shared: Option<bool>,
 ) -> (Option<Shape>, Option<Vec<Stage>>) {
     match (loads, amount) {
-        (JourneyLoads::Shared, _) => shape_and_stages(section, amount),
+        (JourneyLoads::Shared, _) => shape_and_stages(section, amount, are_shared),
         (_, AmountSource::Searched(_)) => {
             section.context.problem(
                 "search",
@@ -170,8 +168,8 @@ fn whole_amount(
             );
             wrong_amount(section)
         }
-        (JourneyLoads::Arriving(loads), _) => sum_of_arrivals(section, loads),
-        (JourneyLoads::OfUsers(loads), _) => sum_of_users(section, loads),
+        (JourneyLoads::Arriving(loads), _) => sum_of_arrivals(section, loads, are_shared),
+        (JourneyLoads::OfUsers(loads), _) => sum_of_users(section, loads, are_shared),
         (JourneyLoads::Wrong, _) => wrong_amount(section),
     }
 }
@@ -179,10 +177,11 @@ fn whole_amount(
 fn shape_and_stages(
     section: &PlanSection<'_>,
     amount: AmountSource<'_>,
+    are_shared: Option<bool>,
 ) -> (Option<Shape>, Option<Vec<Stage>>) {
     let shape = match amount {
-        AmountSource::Own => shape(section),
-        AmountSource::Searched(search) => first_hold(section, search.range),
+        AmountSource::Own => shape(section, are_shared),
+        AmountSource::Searched(search) => first_hold(section, search.range, are_shared),
         AmountSource::Unknown => read_both(section),
     };
     let stages = section.read("stage", |field| stages(&field, shape.as_ref()));
@@ -210,9 +209,10 @@ fn refuse_amount(section: &PlanSection<'_>) {
 fn sum_of_users(
     section: &PlanSection<'_>,
     loads: &[JourneyLoad],
+    are_shared: Option<bool>,
 ) -> (Option<Shape>, Option<Vec<Stage>>) {
     refuse_amount(section);
-    let think_time = beside_connections(section);
+    let beside = beside_users(section, are_shared);
     let peaks = loads.iter().map(|load| load.profile().peak());
     if peaks.sum::<f64>() > f64::from(MAX_CONNECTIONS) {
         section.problem(format_args!(
@@ -221,20 +221,17 @@ fn sum_of_users(
         return (None, None);
     }
     let (first, stages) = merged_arrivals::sum(loads);
-    let shape = Shape::Closed {
-        connections: first as u32,
-        think_time,
-    };
-    (Some(shape), Some(stages))
+    (Some(beside.shape(first as u32)), Some(stages))
 }
 
 /// The arrivals of all journeys together.
 fn sum_of_arrivals(
     section: &PlanSection<'_>,
     loads: &[JourneyLoad],
+    are_shared: Option<bool>,
 ) -> (Option<Shape>, Option<Vec<Stage>>) {
     refuse_amount(section);
-    let beside = beside_rate(section);
+    let beside = beside_rate(section, are_shared);
     let (first, stages) = merged_arrivals::sum(loads);
     if first > MAX_RATE || stages.iter().any(|stage| stage.to > MAX_RATE) {
         section
@@ -336,17 +333,18 @@ fn seed(section: &PlanSection<'_>) -> u64 {
         .unwrap_or(DEFAULT_SEED)
 }
 
-fn shape(section: &PlanSection<'_>) -> Option<Shape> {
-    match (section.has("connections"), section.has("rate")) {
-        (true, false) => read_closed(section),
-        (false, true) => read_open(section),
-        (true, true) => {
+fn shape(section: &PlanSection<'_>, are_shared: Option<bool>) -> Option<Shape> {
+    let has_users = section.has("connections") || section.has("users");
+    match (has_users && !section.has("rate"), section.has("rate")) {
+        (true, false) => read_closed(section, are_shared),
+        (false, true) if section.has("connections") => {
             let cure = "given beside connections; keep rate for an open loop (and bound its \
                         connections by max_connections), or connections for a closed loop";
             section.problem_at("rate", cure);
             read_both(section)
         }
-        (false, false) => {
+        (false, true) => read_open(section, are_shared),
+        _ => {
             let cure = "says no amount; write connections = 50 (a closed loop of 50 virtual \
                         users) or rate = \"500/s\" (an open loop)";
             section.problem(cure);
@@ -366,39 +364,60 @@ fn read_both(section: &PlanSection<'_>) -> Option<Shape> {
     None
 }
 
-fn read_closed(section: &PlanSection<'_>) -> Option<Shape> {
-    let think_time = beside_connections(section);
-    section
-        .read("connections", connections)
-        .map(|connections| Shape::Closed {
-            connections,
-            think_time,
-        })
+fn read_closed(section: &PlanSection<'_>, are_shared: Option<bool>) -> Option<Shape> {
+    let beside = beside_users(section, are_shared);
+    let own = section.read("connections", connections);
+    let users = own.or(section.read("users", connections));
+    users.map(|users| beside.shape(users))
+}
+
+/// The fields of a closed loop other than its virtual users.
+struct BesideUsers {
+    max_connections: Option<u32>,
+    think_time: Option<ThinkTime>,
+}
+
+impl BesideUsers {
+    fn shape(&self, users: u32) -> Shape {
+        Shape::Closed {
+            connections: users,
+            max_connections: self.max_connections,
+            think_time: self.think_time,
+        }
+    }
 }
 
 /// Reads the fields of a closed loop other than its virtual users.
-fn beside_connections(section: &PlanSection<'_>) -> Option<ThinkTime> {
+fn beside_users(section: &PlanSection<'_>, are_shared: Option<bool>) -> BesideUsers {
     // Not given here, but known: a misspelt key may have meant it.
     section.field("rate");
-    section.refuse(
-        &["max_connections"],
-        "belongs to an open loop; a closed loop never has more connections than virtual users, so \
-         remove it",
-    );
-    section.refuse(
-        &["users"],
-        "belongs to an open loop whose journeys share connections; a closed loop has as many users \
-         as load.connections says, so remove it",
-    );
     section.refuse(
         &["arrivals"],
         "belongs to an open loop; remove it, or write rate in place of connections",
     );
-    section.read("think_time", think_time).flatten()
+    if let Some(are_shared) = are_shared {
+        shared_connections::check_users_key(section, are_shared);
+    }
+    let most = match are_shared {
+        Some(false) => {
+            section.refuse(
+                &["max_connections"],
+                "belongs to an open loop, or to journeys that share connections; other virtual \
+                 users have one each, so remove it",
+            );
+            None
+        }
+        _ => section.read("max_connections", max_connections),
+    };
+    BesideUsers {
+        max_connections: (are_shared == Some(true))
+            .then_some(most.unwrap_or(DEFAULT_MAX_CONNECTIONS)),
+        think_time: section.read("think_time", think_time).flatten(),
+    }
 }
 
-fn read_open(section: &PlanSection<'_>) -> Option<Shape> {
-    let beside = beside_rate(section);
+fn read_open(section: &PlanSection<'_>, are_shared: Option<bool>) -> Option<Shape> {
+    let beside = beside_rate(section, are_shared);
     section.read("rate", rate).map(|rate| beside.shape(rate))
 }
 
@@ -421,7 +440,7 @@ impl BesideRate {
 }
 
 /// Reads the fields of an open loop other than its rate.
-fn beside_rate(section: &PlanSection<'_>) -> BesideRate {
+fn beside_rate(section: &PlanSection<'_>, are_shared: Option<bool>) -> BesideRate {
     // Not given here, but known: a misspelt key may have meant it.
     section.field("connections");
     section.refuse(
@@ -433,16 +452,28 @@ fn beside_rate(section: &PlanSection<'_>) -> BesideRate {
         &["connect_ramp"],
         "belongs to a closed loop: an open loop opens connections as arrivals need them; remove it",
     );
+    if are_shared == Some(false) {
+        section.refuse(
+            &["users"],
+            "share connections, and this plan has no journeys that do; write journey.connection = \
+             \"shared\", or remove users",
+        );
+    }
     let most = section.read("max_connections", max_connections);
+    let users = section.read("users", max_connections);
     BesideRate {
         arrivals: section.read("arrivals", arrivals).unwrap_or(Arrivals::Even),
         max_connections: most.unwrap_or(DEFAULT_MAX_CONNECTIONS),
-        users: section.read("users", max_connections),
+        users: (are_shared == Some(true)).then_some(users.unwrap_or(DEFAULT_USERS)),
     }
 }
 
 /// Reads the shape of a search's first hold.
-fn first_hold(section: &PlanSection<'_>, range: SearchRange) -> Option<Shape> {
+fn first_hold(
+    section: &PlanSection<'_>,
+    range: SearchRange,
+    are_shared: Option<bool>,
+) -> Option<Shape> {
     match range {
         SearchRange::Rate { .. } if section.has("connections") => {
             let cure = "makes a closed loop, and search.rate looks for the rate of an open one; \
@@ -459,15 +490,12 @@ fn first_hold(section: &PlanSection<'_>, range: SearchRange) -> Option<Shape> {
         }
         SearchRange::Rate { from, .. } => {
             section.read("rate", rate);
-            Some(beside_rate(section).shape(from))
+            Some(beside_rate(section, are_shared).shape(from))
         }
         SearchRange::Connections { from, .. } => {
             section.read("connections", connections);
-            let think_time = beside_connections(section);
-            Some(Shape::Closed {
-                connections: from,
-                think_time,
-            })
+            section.read("users", connections);
+            Some(beside_users(section, are_shared).shape(from))
         }
     }
 }
@@ -583,10 +611,9 @@ fn length(stages: &[Stage]) -> Duration {
 }
 
 fn check_amount(section: &PlanSection<'_>, shape: &Shape, stages: &[Stage], warm_up: Duration) {
-    let key = if matches!(shape, Shape::Closed { .. }) {
-        "connections"
-    } else {
-        "rate"
+    let key = match shape {
+        Shape::Closed { .. } => shape.users_key(),
+        Shape::Open { .. } => "rate",
     };
     let first = amount(shape);
     if Profile::new(first, stages).peak() == 0.0 {
@@ -667,9 +694,10 @@ fn reaches(load: &Load, profile: &Profile, requests: u64) -> bool {
 fn note_idle(section: &PlanSection<'_>, load: &Load, (key, number): (&str, u64)) {
     let users = load.peak_users().map_or(0, u64::from);
     if let Some(idle @ 1..) = users.checked_sub(number) {
+        let users_key = load.shape.users_key();
         let users = match load.journeys.is_empty() {
-            true => "load.connections",
-            false => "the connections of all journeys",
+            true => format!("load.{users_key}"),
+            false => format!("the {users_key} of all journeys"),
         };
         let note = format!(
             "load.{key} = {number} is below {users}: {idle} virtual users have nothing to do"

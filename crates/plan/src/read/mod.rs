@@ -188,7 +188,7 @@ fn sections(root: PlanSection<'_>, amount: AmountSource<'_>) -> Option<Plan> {
     let load = load(&root, amount, takers, (rest.replay, journeys.as_deref()));
     if let (Some(journeys), Some(load)) = (&mut journeys, &load) {
         journey_load::weigh(journeys, load);
-        shared_connections::check_load(&root, journeys, load);
+        shared_connections::note_at_once(root.context, journeys, load);
     }
     let fleet = root.section("fleet");
     let fleet = fleet.map(|section| fleet::read(section, load.as_ref(), own_tls));
@@ -241,12 +241,13 @@ fn load(
         takers,
         is_searched: matches!(amount, AmountSource::Searched(_)),
     });
+    let are_shared = journeys.map(shared_connections::are_shared);
     let content = match replay {
         Some(replay) => LoadContent::Recorded(replay),
         None => LoadContent::Planned {
             unit,
-            loads: journey_load::read(root),
-            are_shared: journeys.is_some_and(shared_connections::are_shared),
+            loads: journey_load::read(root, are_shared),
+            are_shared,
         },
     };
     load::read(root.section("load")?, amount, rows, content)

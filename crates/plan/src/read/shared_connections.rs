@@ -14,7 +14,7 @@ pub(crate) fn check(root: &PlanSection<'_>, journeys: &[Journey], streams: u32) 
             "connection",
             format_args!(
                 "carries {streams} requests at once, and a journey has a connection to itself; \
-                 write streams = 1, or with load.rate journey.connection = \"shared\""
+                 write streams = 1, or journey.connection = \"shared\""
             ),
         );
     }
@@ -38,32 +38,29 @@ pub(crate) fn are_shared(journeys: &[Journey]) -> bool {
     first.is_some_and(|journey| journey.connection == JourneyConnection::Shared)
 }
 
-/// Reports a load that has users although journeys share nothing, or whose journeys cannot share.
-/// Notes what keeps more of them under way than there is room for.
-pub(crate) fn check_load(root: &PlanSection<'_>, journeys: &[Journey], load: &Load) {
-    let shares = are_shared(journeys);
-    match &load.shape {
-        Shape::Closed { .. } if shares => root.problem_at(
-            "journey",
-            "has connection = \"shared\", and the virtual users of a closed loop have a connection \
-             each; write load.rate, load.users and load.max_connections in place of \
-             load.connections, or remove it",
-        ),
-        Shape::Closed { .. } => {}
-        Shape::Open { .. } if shares => {}
-        Shape::Open { users: Some(_), .. } => root.problem_at(
-            "load",
-            "has users, who share connections, and this plan has no journeys that do; write \
-             journey.connection = \"shared\", or remove users",
-        ),
-        Shape::Open { users: None, .. } => {}
+/// Reports virtual users under the key that is for others.
+pub(crate) fn check_users_key(section: &PlanSection<'_>, are_shared: bool) {
+    if are_shared {
+        section.refuse(
+            &["connections"],
+            "are virtual users with a connection each, and these journeys share connections; write \
+             users, and load.max_connections for what they share",
+        );
+    } else if let Some(users) = section.field("users") {
+        let cure = match section.has("connections") {
+            true => "remove it",
+            false => "write connections",
+        };
+        users.problem(format_args!(
+            "share connections, and this plan has no journeys that do; {cure}, or write \
+             journey.connection = \"shared\"",
+        ));
     }
-    note_at_once(root.context, journeys, load);
 }
 
 /// Notes that pauses alone keep more journeys under way than an open loop has room for: users if
 /// they share connections, or else connections.
-fn note_at_once(context: &Context<'_>, journeys: &[Journey], load: &Load) {
+pub(crate) fn note_at_once(context: &Context<'_>, journeys: &[Journey], load: &Load) {
     let (key, most) = match load.shape {
         Shape::Closed { .. } => return,
         Shape::Open {

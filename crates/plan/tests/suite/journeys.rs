@@ -505,6 +505,60 @@ fn journeys_share_connections_among_users() {
     );
 }
 
+/// The load that the plan's canonical text has.
+fn canonical_load(plan: &Plan) -> plan::Load {
+    let again = Plan::parse(&plan.canonical_text(), &mut NoFiles).expect("a canonical text");
+    again.load().clone()
+}
+
+#[test]
+fn virtual_users_share_connections() {
+    let load = "load = { users = 500, think_time = \"1s\", duration = \"9s\"REST }";
+    let streams = "connection = { http = \"2\", streams = 8 }";
+    let plan = |rest: &str| {
+        let load = load.replace("REST", rest);
+        read(&sharing((SHARED, SHARED), streams, &load)).expect("a plan")
+    };
+    let most = |plan: &Plan| {
+        let share = plan.share(0, 1);
+        assert_eq!(share.peak_connections, Some(500));
+        assert_eq!(canonical_load(plan), *plan.load());
+        (share.max_connections, share.most_connections())
+    };
+    assert_eq!(most(&plan("")), (Some(10_000), Some(10_000)));
+    let few = plan(", max_connections = 4, stage = [{ over = \"9s\", to = 20 }]");
+    assert_eq!(most(&few), (Some(4), Some(4)));
+    assert_eq!(few.demand(&plan::Owner::ALONE.into()).connections, 4);
+    assert_eq!(few.check_fleet(4), Ok(()));
+    let refused = few.check_fleet(5).expect_err("one has no connection");
+    assert_eq!(refused.path, "load.max_connections");
+    let doubled = few.for_agents(2).expect("a plan");
+    let share = doubled.share(0, 1);
+    let (users, connections) = (share.peak_connections, share.max_connections);
+    assert_eq!((users, connections), (Some(1000), Some(8)));
+}
+
+#[test]
+fn virtual_users_with_journeys_of_their_own_share_connections() {
+    let loads = ["load.users = 30", "load.users = 10"];
+    let text = |loads: [&str; 2]| {
+        let [buyer, visitor] = loads.map(|load| format!("{SHARED} {load},"));
+        sharing(
+            (&buyer, &visitor),
+            "",
+            "load = { duration = \"9s\", max_connections = 6 }",
+        )
+    };
+    let plan = read(&text(loads)).expect("a plan");
+    let share = plan.share(1, 2);
+    let (users, connections) = (share.peak_connections, share.max_connections);
+    assert_eq!((users, connections), (Some(20), Some(3)));
+    assert_eq!(canonical_load(&plan), *plan.load());
+    let found = read(&text(["load.connections = 30", loads[1]])).expect_err("the other key");
+    let message = "load.connections: are virtual users with a connection each";
+    assert!(found.join("\n").contains(message), "{found:?}");
+}
+
 #[test]
 fn each_agent_has_its_part_of_the_users_who_share() {
     let load = "load = { rate = \"9/s\", duration = \"9s\", users = 7, max_connections = 30 }";
@@ -537,10 +591,15 @@ fn each_agent_has_its_part_of_the_users_who_share() {
 
 #[test]
 fn users_go_to_workers_that_have_connections() {
-    for (users, connections) in [(2, 3), (3, 2), (5, 4), (50, 2), (2, 50), (7, 7), (1, 1)] {
+    let sizes = [(2, 3), (3, 2), (5, 4), (50, 2), (2, 50), (7, 7), (1, 1)];
+    let loops = ["rate = \"9/s\", ", ""];
+    for ((users, connections), rate) in sizes
+        .into_iter()
+        .flat_map(|sizes| loops.map(|rate| (sizes, rate)))
+    {
         let load = format!(
-            "load = {{ rate = \"9/s\", duration = \"9s\", users = {users}, max_connections = \
-             {connections} }}"
+            "load = {{ {rate}duration = \"9s\", users = {users}, max_connections = {connections} \
+             }}"
         );
         let plan = read(&sharing((SHARED, SHARED), "", &load)).expect("a plan");
         for (agents, workers) in [(1, 8), (1, 3), (1, 1)] {
@@ -578,6 +637,8 @@ fn what_cannot_share_connections_is_refused_with_its_cure() {
     let open = "load = { rate = \"9/s\", duration = \"9s\" }";
     let users = "load = { rate = \"9/s\", duration = \"9s\", users = 9 }";
     let closed = "load = { connections = 9, duration = \"9s\" }";
+    let sharing_users = "load = { users = 9, duration = \"9s\" }";
+    let most = "load = { connections = 9, max_connections = 2, duration = \"9s\" }";
     let streams = "connection = { http = \"2\", streams = 8 }";
     for (kinds, connection, load, message) in [
         (
@@ -596,7 +657,20 @@ fn what_cannot_share_connections_is_refused_with_its_cure() {
             (SHARED, SHARED),
             "",
             closed,
-            "write load.rate, load.users and",
+            "load.connections: are virtual users with a connection each",
+        ),
+        (
+            ("", ""),
+            "",
+            sharing_users,
+            "load.users: share connections, and this plan has no journeys that do; write \
+             connections, or write",
+        ),
+        (
+            ("", ""),
+            "",
+            most,
+            "load.max_connections: belongs to an open loop, or to journeys that share",
         ),
         (
             ("", ""),
@@ -608,7 +682,7 @@ fn what_cannot_share_connections_is_refused_with_its_cure() {
             ("", ""),
             streams,
             open,
-            "or with load.rate journey.connection = \"shared\"",
+            "write streams = 1, or journey.connection = \"shared\"",
         ),
     ] {
         let found = read(&sharing(kinds, connection, load)).expect_err(message);
@@ -623,7 +697,7 @@ fn what_cannot_share_connections_is_refused_with_its_cure() {
     );
     let found = read(&replaced).expect_err("virtual users are counted by connections");
     assert!(
-        found[0].contains("load.users: belongs to an open loop"),
+        found[0].contains("this plan has no journeys that do; remove it, or"),
         "{found:?}"
     );
     let plain = format!("target.url = \"http://10.0.0.1/\"\n{users}");

@@ -40,6 +40,7 @@ fn load(document: &Document) -> String {
     match &document.plan.load {
         LoadRecord::Closed {
             connections,
+            max_connections,
             stages,
             think_time,
         } => {
@@ -47,6 +48,13 @@ fn load(document: &Document) -> String {
             let streams = match document.plan.streams {
                 Some(streams @ 2..) => format!(" with {streams} streams each"),
                 _ => String::new(),
+            };
+            let streams = match max_connections {
+                Some(most) => format!(
+                    " who share {}{streams}",
+                    counted(u64::from(*most), "connection")
+                ),
+                None => streams,
             };
             let users = counted(u64::from(*connections), "virtual user");
             let journeys = if document.has_journeys() {
