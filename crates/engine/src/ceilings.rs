@@ -59,9 +59,7 @@ fn check_rate(
 
 fn check_connections(plan: &Plan, shares: &[Share], policy: &Policy) -> Result<(), PrepareError> {
     // Virtual users of a closed loop, or the connection limit of an open one.
-    let each = shares
-        .iter()
-        .filter_map(|share| share.peak_connections.or(share.max_connections));
+    let each = shares.iter().filter_map(Share::most_connections);
     let connections = each.fold(0, u32::saturating_add);
     // Each of them can have one to every origin.
     let connections = connections.saturating_mul(plan.target().destinations().count() as u32);
@@ -71,7 +69,7 @@ fn check_connections(plan: &Plan, shares: &[Share], policy: &Policy) -> Result<(
     else {
         return Ok(());
     };
-    let field = if shares.iter().any(|share| share.rate.is_some()) {
+    let field = if shares.iter().any(|share| share.max_connections.is_some()) {
         "load.max_connections"
     } else {
         "load.connections"

@@ -17,6 +17,8 @@ pub(crate) struct PoolUsers {
     makers: HashMap<u64, PoolUser>,
     /// Arrivals that wait for a user.
     waiting: VecDeque<WaitingArrival>,
+    /// By the place of a user: connections in a row that were of no use. Others had none.
+    failures: HashMap<u32, u32>,
 }
 
 /// A user.
@@ -36,11 +38,12 @@ impl PoolUsers {
             free: VecDeque::new(),
             makers: HashMap::new(),
             waiting: VecDeque::new(),
+            failures: HashMap::new(),
         }
     }
 
-    /// Takes the next user for a journey: one who has made none yet, or else the one whose last
-    /// journey ended first. `None` if all are under way.
+    /// Takes the next user for a journey that has arrived: one who has made none yet, or else the
+    /// one whose last journey ended first. `None` if all are under way.
     pub(crate) fn take(&mut self, journey: u64) -> Option<PoolUser> {
         let place = match self.users.nth(self.fresh_from) {
             Some(_) => {
@@ -49,6 +52,11 @@ impl PoolUsers {
             }
             None => self.free.pop_front()?,
         };
+        self.begin(journey, place)
+    }
+
+    /// Notes that the user at `place` makes a journey; `None` if there is no such user.
+    pub(crate) fn begin(&mut self, journey: u64, place: u32) -> Option<PoolUser> {
         let number = u64::from(self.users.nth(place)?);
         let user = PoolUser { place, number };
         self.makers.insert(journey, user);
@@ -60,12 +68,31 @@ impl PoolUsers {
         self.makers.get(&journey).copied()
     }
 
-    /// The journey has ended: its user is free. Returns the arrival that has waited longest for
-    /// one.
+    /// The journey has ended.
+    pub(crate) fn end(&mut self, journey: u64) -> Option<PoolUser> {
+        self.makers.remove(&journey)
+    }
+
+    /// The journey, which had arrived, has ended: its user is free. Returns the arrival that has
+    /// waited longest for one.
     pub(crate) fn leave(&mut self, journey: u64) -> Option<WaitingArrival> {
-        let user = self.makers.remove(&journey)?;
+        let user = self.end(journey)?;
         self.free.push_back(user.place);
         self.waiting.pop_front()
+    }
+
+    /// A connection was of no use to the user at `place`. Returns how many in a row were before.
+    pub(crate) fn count_failure(&mut self, place: u32) -> u32 {
+        let failures = self.failures.entry(place).or_default();
+        *failures += 1;
+        *failures - 1
+    }
+
+    /// The user at `place` was served.
+    pub(crate) fn forget_failures(&mut self, place: u32) {
+        if !self.failures.is_empty() {
+            self.failures.remove(&place);
+        }
     }
 
     /// Lets an arrival wait for a user.

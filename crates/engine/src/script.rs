@@ -10,7 +10,13 @@ use std::sync::Arc;
 pub(crate) struct Script {
     choice: RequestChoice,
     course: Course,
+    /// What virtual users who share connections do after a journey; `None` if there are none.
+    sharing: Option<SharingUsers>,
 }
+
+/// Virtual users who share connections: an operation that ends makes room for any of them, and each
+/// begins its next journey after a pause of its own, if it makes any.
+struct SharingUsers(Option<ThinkTime>);
 
 /// Which request an operation sends.
 enum RequestChoice {
@@ -26,7 +32,7 @@ enum RequestChoice {
 
 /// Who goes through the script.
 enum Course {
-    /// An arrival goes through it once.
+    /// Who goes through it once: an arrival, or one of several who share a connection.
     Arrivals,
     /// An arrival goes through it once, on the connection that its log has it on.
     RecordedArrivals,
@@ -56,7 +62,20 @@ impl Script {
                     Some(ReplayConnections::Recorded) => Course::RecordedArrivals,
                     Some(ReplayConnections::Pooled) | None => Course::Arrivals,
                 },
-                Shape::Closed { think_time, .. } => Course::Users(*think_time),
+                Shape::Closed {
+                    max_connections: None,
+                    think_time,
+                    ..
+                } => Course::Users(*think_time),
+                Shape::Closed { .. } => Course::Arrivals,
+            },
+            sharing: match plan.load().shape {
+                Shape::Closed {
+                    max_connections: Some(_),
+                    think_time,
+                    ..
+                } => Some(SharingUsers(think_time)),
+                Shape::Closed { .. } | Shape::Open { .. } => None,
             },
         }
     }
@@ -80,12 +99,25 @@ impl Script {
             Course::Arrivals => NextStep::Done,
             Course::RecordedArrivals => NextStep::OfConnection,
             Course::Users(None) => NextStep::Begin,
-            Course::Users(Some(pause)) => {
-                let (shortest, longest) = (nanoseconds(pause.min), nanoseconds(pause.max));
-                NextStep::BeginAfter(random.between(shortest, longest))
-            }
+            Course::Users(Some(pause)) => NextStep::BeginAfter(draw(pause, random)),
         }
     }
+
+    /// Whether virtual users share connections.
+    pub(crate) fn has_sharing_users(&self) -> bool {
+        self.sharing.is_some()
+    }
+
+    /// How long a user who shares connections pauses after a journey, in nanoseconds; `None` if an
+    /// arrival makes the next one.
+    pub(crate) fn pause_of_sharing(&self, random: &mut Random) -> Option<u64> {
+        let SharingUsers(pause) = self.sharing.as_ref()?;
+        Some(pause.map_or(0, |pause| draw(pause, random)))
+    }
+}
+
+fn draw(pause: ThinkTime, random: &mut Random) -> u64 {
+    random.between(nanoseconds(pause.min), nanoseconds(pause.max))
 }
 
 impl RequestChoice {

@@ -41,14 +41,23 @@ pub(crate) enum LoadSource {
 
 /// The worker's virtual users and the operations that they may still begin.
 pub(crate) struct Users {
-    /// By seat: number in the cluster and spans of activity (run clock).
+    /// By seat, or place of those who share connections: number in the cluster and spans of
+    /// activity (run clock).
     users: Vec<(u64, Vec<Range<u64>>)>,
+    /// What they share, if that is anything.
+    shared: Option<Box<UserPool>>,
     /// No user is active from this instant on.
     last_end: u64,
     warm_up: Box<UserOperations>,
     measured: UserOperations,
     /// When the last of a fixed number of operations began, run clock; 0 if there was none.
     last_begun_at: u64,
+}
+
+/// Users who share connections.
+struct UserPool {
+    users: Seats,
+    connections: Seats,
 }
 
 /// The worker's part of the cluster's schedule on the run clock, warm-up first.
@@ -155,20 +164,34 @@ impl LoadSource {
         }
     }
 
-    /// Open loop: the number in the cluster of this worker's `nth` connection, if it may open that
-    /// many.
+    /// The number in the cluster of this worker's `nth` connection, if it may open that many;
+    /// `None` if virtual users have one each.
     pub(crate) fn connection_user(&self, nth: u32) -> Option<u64> {
-        match self {
-            LoadSource::Open(arrivals) => arrivals.seats.nth(nth).map(u64::from),
-            LoadSource::Closed(_) => None,
-        }
+        let seats = match self {
+            LoadSource::Open(arrivals) => &arrivals.seats,
+            LoadSource::Closed(users) => &users.shared.as_ref()?.connections,
+        };
+        seats.nth(nth).map(u64::from)
     }
 
-    /// Open loop: this worker's users, if their journeys share its connections.
+    /// This worker's users, if their journeys share its connections.
     pub(crate) fn pool_users(&self) -> Option<PoolUsers> {
         match self {
             LoadSource::Open(arrivals) => arrivals.sharing.clone().map(PoolUsers::new),
-            LoadSource::Closed(_) => None,
+            LoadSource::Closed(users) => {
+                let pool = users.shared.as_ref()?;
+                Some(PoolUsers::new(pool.users.clone()))
+            }
+        }
+    }
+
+    /// Whether each connection is a virtual user's, who begins an operation when the last one is
+    /// done.
+    #[inline]
+    pub(crate) fn has_own_connections(&self) -> bool {
+        match self {
+            LoadSource::Open(_) => false,
+            LoadSource::Closed(users) => users.shared.is_none(),
         }
     }
 
@@ -190,7 +213,7 @@ impl LoadSource {
 
     /// Closed loop: takes the number of the next operation, which begins at `now`, among the
     /// cluster's operations in the same period; `None` if none may begin.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn next_of_user(&mut self, period: Period, now: u64) -> Option<u64> {
         match self {
             LoadSource::Closed(users) => users.take(period, now),
@@ -219,7 +242,7 @@ impl LoadSource {
         }
     }
 
-    /// Closed loop: when the user of this seat is active, `now` or next.
+    /// Closed loop: when the user of this seat or place is active, `now` or next.
     pub(crate) fn span(&self, seat: u32, now: u64) -> UserSpan {
         match self {
             LoadSource::Closed(users) => users.span(seat, now),
@@ -232,7 +255,7 @@ impl Users {
     fn new(plan: &Plan, duty: &Duty, timeline: Timeline) -> Users {
         let load = plan.load();
         let all = VirtualUsers::new(load);
-        let seats = Seats::new(load, duty.portion.clone());
+        let seats = Seats::users(load, &duty.portion);
         let spans = |user: u32| {
             // Only users active from the start connect together, so only they are spread.
             let place = all.initial_place(user).unwrap_or(0.0);
@@ -250,8 +273,13 @@ impl Users {
             .max()
             .unwrap_or(0);
         let measured = UserOperations::after_warm_up(load, &duty.portion);
+        let shared = Seats::sharing(load, duty.portion.clone()).map(|users| UserPool {
+            users,
+            connections: Seats::new(load, duty.portion.clone()),
+        });
         Users {
             users,
+            shared: shared.map(Box::new),
             last_end,
             warm_up: Box::new(measured.warm_up()),
             measured,
@@ -260,7 +288,7 @@ impl Users {
     }
 
     /// Takes the number of the next operation, if one may begin.
-    #[inline]
+    #[inline(always)]
     fn take(&mut self, period: Period, now: u64) -> Option<u64> {
         if period == Period::WarmUp {
             return self.warm_up.next();

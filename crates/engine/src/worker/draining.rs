@@ -3,7 +3,6 @@
 
 use super::Worker;
 use crate::seat::SeatRole;
-use crate::source::LoadSource;
 
 impl Worker {
     /// Sets the seat's connection aside if it takes no more operations and has some under way.
@@ -31,7 +30,7 @@ impl Worker {
             self.watch.move_to(connection.descriptor(), key);
         }
         self.dirty.push(aside);
-        if role == SeatRole::Serving && matches!(self.source, LoadSource::Open(_)) {
+        if role == SeatRole::Serving && !self.has_users() {
             for slot in self.seats.of_seat(seat) {
                 self.seats.park(slot);
             }
@@ -48,7 +47,7 @@ impl Worker {
         // The slot of an arrival takes the next arrival, unless its journey goes on there, or a
         // redirect may lead it elsewhere, for which its seat has the connections; a user has one
         // operation at a time.
-        let waits = matches!(self.source, LoadSource::Closed(_))
+        let waits = self.has_users()
             || (self.journeys.is_some() && !self.has_pool())
             || self.connector.has_others();
         if self.seats.lend(home, guest, waits) {

@@ -208,7 +208,10 @@ impl Worker {
             self.ledger.recorder.count_refused_stream(operation.id);
         }
         if operation.is_retry() {
-            return self.fail_alone(slot, kind);
+            return match is_going_away {
+                true => self.fail_turned_away(slot, kind),
+                false => self.fail_alone(slot, kind),
+            };
         }
         operation.retry(now);
         self.ledger.recorder.count_resend(operation.id);
@@ -229,6 +232,18 @@ impl Worker {
         let stage = self.stage_of(slot);
         self.record(slot, failed(stage, kind), now);
         self.go_on(slot, now);
+    }
+
+    /// The same after the server has turned away connections: users who share them would otherwise
+    /// open one after the other.
+    fn fail_turned_away(&mut self, slot: u32, kind: Kind) {
+        let sharing = self.users_who_share(&[slot]);
+        let id = self.seats.operation(slot).map(|operation| operation.id);
+        self.fail_alone(slot, kind);
+        if let Some(id) = id {
+            let now = self.clock.now();
+            self.back_off_sharing(sharing, id, now);
+        }
     }
 
     /// Handles the time-out of an operation: if the connection has other lanes, only this one is

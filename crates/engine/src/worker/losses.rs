@@ -202,13 +202,25 @@ impl Worker {
         let connection = self.seats.connection(seat);
         let kind = connection.map_or(failure.kind, |one| one.refine(failure.kind));
         let failure = Failure { kind, ..failure };
-        let slots = self.seats.of_seat(seat);
-        let lost: Vec<u32> = slots
-            .filter(|&slot| self.lose_operation(slot, failure, now) == OperationLoss::Failed)
-            .collect();
-        let connection = self.seats.seat(seat).connection.take();
+        let connection = self.seats.connection(seat);
         let useless = connection.filter(|connection| !connection.has_served());
-        if !useless.is_some_and(|connection| self.open_later(seat, connection.id(), now)) {
+        let useless = useless.map(|connection| connection.id());
+        let (mut lost, mut sharing) = (Vec::new(), Vec::new());
+        for slot in self.seats.of_seat(seat) {
+            let user = match useless {
+                Some(_) => self.users_who_share(&[slot]),
+                None => Vec::new(),
+            };
+            if self.lose_operation(slot, failure, now) == OperationLoss::Failed {
+                lost.push(slot);
+                sharing.extend(user);
+            }
+        }
+        self.seats.seat(seat).connection = None;
+        if let Some(id) = useless {
+            self.back_off_sharing(sharing, id, now);
+        }
+        if !useless.is_some_and(|id| self.open_later(seat, id, now)) {
             self.wake(seat, now);
         }
         for slot in lost {

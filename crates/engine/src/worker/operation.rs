@@ -148,9 +148,14 @@ impl Worker {
         let is_abroad = matches!(self.seats.seat(seat).role, SeatRole::Abroad { .. });
         let slots = self.seats.of_seat(seat);
         let failing: Vec<u32> = slots.filter(|&slot| self.seats.is_busy(slot)).collect();
+        let sharing = match is_useless {
+            true => self.users_who_share(&failing),
+            false => Vec::new(),
+        };
         for &slot in &failing {
             self.record(slot, failed(stage, kind), now);
         }
+        self.back_off_sharing(sharing, id, now);
         self.give_up(seat);
         self.seats.seat(seat).end_opening();
         if is_useless && is_abroad {

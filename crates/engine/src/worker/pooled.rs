@@ -3,9 +3,10 @@
 
 use super::arrivals::QUEUE;
 use super::{Worker, WorkerPhase};
-use crate::arrival::{Waiting, WaitingArrival};
+use crate::arrival::{Arrival, Waiting, WaitingArrival};
+use crate::source::UserSpan;
 use crate::values::Values;
-use measure::Kind;
+use measure::{CellId, Kind};
 
 /// Arrivals that can be queued behind a step before the queue is looked at again: those that have
 /// waited for users whose journeys one read has ended.
@@ -63,9 +64,61 @@ impl Worker {
         }
     }
 
-    /// The pause before the next step of the user at `place` is over.
+    /// Lets virtual users who share connections wait for their first spans.
+    pub(super) fn await_sharing_users(&mut self) {
+        for (place, (_, begin)) in (0..).zip(self.source.users()) {
+            if let Some(begin) = begin {
+                self.pauses.set(place, begin);
+            }
+        }
+    }
+
+    /// A pause of the user at `place` is over: its next step is due, or the next journey of a
+    /// virtual user.
     #[cold]
-    pub(super) fn on_pooled_step_due(&mut self, place: u32, now: u64) {
+    pub(super) fn on_pooled_pause_over(&mut self, place: u32, now: u64) {
+        if self.step_due_at(place).is_some() {
+            self.on_pooled_step_due(place, now);
+        } else {
+            self.begin_as_sharing_user(place, now);
+        }
+    }
+
+    /// Makes the virtual user at `place` begin its next journey, or rest until its next span.
+    fn begin_as_sharing_user(&mut self, place: u32, now: u64) {
+        if self.phase != WorkerPhase::Firing || now >= self.timeline.end_at {
+            return;
+        }
+        match self.source.span(place, now) {
+            UserSpan::Now { .. } => {}
+            UserSpan::Later { from } => return self.pauses.set(place, from),
+            UserSpan::Never => return,
+        }
+        let period = self.timeline.period(now);
+        let Some(seq) = self.source.next_of_user(period, now) else {
+            return;
+        };
+        let users = self.requests.pool_users.as_mut();
+        let user = users.and_then(|users| users.begin(Values::number(period, seq), place));
+        let Some(user) = user else {
+            return; // places are those of users
+        };
+        let arrival = Arrival {
+            seq,
+            intended_at: now,
+            period,
+        };
+        self.ledger.roll(now);
+        self.begin_journey_of((place, user.number), arrival);
+        match self.step_due_at(place) {
+            Some(due_at) if due_at > now => self.pauses.set(place, due_at),
+            Some(_) => self.on_pooled_step_due(place, now),
+            None => {} // a journey that has begun has a step
+        }
+    }
+
+    /// The next step of the user at `place` is due.
+    fn on_pooled_step_due(&mut self, place: u32, now: u64) {
         if self.phase != WorkerPhase::Firing {
             return; // its journey has been abandoned
         }
@@ -91,13 +144,47 @@ impl Worker {
             Some(due_at) if due_at > now => self.pauses.set(place, due_at),
             // The slot of the step that has ended is not free yet.
             Some(_) => self.queue.push_back(Waiting::Step { place, since: None }),
-            None => {
-                if let Some(users) = &mut self.requests.pool_users
-                    && let Some(next) = users.leave(journey)
-                {
-                    self.queue_by_its_instant(next);
-                }
-            }
+            None => self.end_pooled(journey, place, now),
+        }
+    }
+
+    /// A `journey` of the user at `place` has ended: the user makes another one after its pause, or
+    /// is free for one that arrives.
+    fn end_pooled(&mut self, journey: u64, place: u32, now: u64) {
+        let Some(users) = &mut self.requests.pool_users else {
+            return;
+        };
+        if let Some(pause_ns) = self.script.pause_of_sharing(&mut self.random) {
+            users.end(journey);
+            let journeys = self.journeys.as_mut();
+            let ended = journeys.map_or_else(Default::default, |all| all.take_ended(place));
+            self.pauses.set(place, now + pause_ns + ended.pause_ns);
+        } else if let Some(next) = users.leave(journey) {
+            self.queue_by_its_instant(next);
+        }
+    }
+
+    /// The places of the virtual users whose journeys these slots' operations belong to, if users
+    /// share connections.
+    #[cold]
+    pub(super) fn users_who_share(&self, slots: &[u32]) -> Vec<u32> {
+        if self.script.has_sharing_users() {
+            slots.iter().map(|&slot| self.journey_place(slot)).collect()
+        } else {
+            Vec::new()
+        }
+    }
+
+    /// Makes users pause whose connection could not be opened, or broke before it served.
+    #[cold]
+    pub(super) fn back_off_sharing(&mut self, places: Vec<u32>, id: CellId, now: u64) {
+        if self.phase != WorkerPhase::Firing {
+            return;
+        }
+        for place in places {
+            let users = self.requests.pool_users.as_mut();
+            let failures = users.map_or(0, |users| users.count_failure(place));
+            self.pause_after_failures(place, failures, id, now);
         }
     }
 

@@ -128,7 +128,10 @@ impl Worker {
             let memories = &mut self.requests.memories;
             journeys.end_step(place, (outcome, now), memories, &mut self.ledger.recorder);
         }
-        if self.has_pool() {
+        if let Some(users) = &mut self.requests.pool_users {
+            if outcome == StepOutcome::Ok {
+                users.forget_failures(place);
+            }
             self.go_on_pooled(journey, place, now);
         }
     }

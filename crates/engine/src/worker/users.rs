@@ -3,7 +3,7 @@
 use super::{Worker, WorkerPhase};
 use crate::arrival::Arrival;
 use crate::seat::Opener;
-use crate::source::{LoadSource, UserSpan};
+use crate::source::UserSpan;
 use measure::CellId;
 
 /// First and longest pause of a user after a failed opening.
@@ -11,8 +11,12 @@ const BACK_OFF_FIRST_NS: u64 = 10_000_000;
 const BACK_OFF_LONGEST_NS: u64 = 1_000_000_000;
 
 impl Worker {
-    /// Gives every user a seat; each begins when its first span does.
+    /// Gives every user a seat, unless they share connections; each begins when its first span
+    /// does.
     pub(super) fn seat_users(&mut self) {
+        if self.has_pool() {
+            return self.await_sharing_users();
+        }
         for (user, begin) in self.source.users() {
             let seat = self.seats.add(user);
             if let Some(begin) = begin {
@@ -27,7 +31,7 @@ impl Worker {
     /// a back-off, operations that are to be sent again go first.
     pub(super) fn on_pause_over(&mut self, slot: u32, now: u64) {
         if self.has_pool() {
-            return self.on_pooled_step_due(slot, now);
+            return self.on_pooled_pause_over(slot, now);
         }
         let number = self.seats.seat_of(slot);
         let seat = self.seats.seat(number);
@@ -103,9 +107,9 @@ impl Worker {
         }
     }
 
-    /// Whether operations belong to users, who pause after a connection that served no request.
+    /// Whether seats are users', who pause after a connection that served no request.
     pub(super) fn has_users(&self) -> bool {
-        matches!(self.source, LoadSource::Closed(_))
+        self.source.has_own_connections()
     }
 
     /// Makes a user pause whose connection could not be opened, or broke before it served: 10 ms
@@ -116,12 +120,19 @@ impl Worker {
         }
         let number = self.seats.seat_of(slot);
         let seat = self.seats.seat(number);
-        let longest = (BACK_OFF_FIRST_NS << seat.failures.min(16)).min(BACK_OFF_LONGEST_NS);
+        let failures = seat.failures;
         seat.failures += 1;
         seat.opener = Opener::BacksOff(slot);
+        self.pause_after_failures(slot, failures, id, now);
+    }
+
+    /// Makes the user of a slot, or at a place, pause who has failed to open a connection
+    /// `failures` times before.
+    pub(super) fn pause_after_failures(&mut self, at: u32, failures: u32, id: CellId, now: u64) {
+        let longest = (BACK_OFF_FIRST_NS << failures.min(16)).min(BACK_OFF_LONGEST_NS);
         // Keeps users that failed together from trying again together.
         let wait = self.random.between(longest / 2, longest);
         self.ledger.recorder.count_back_off(id, wait);
-        self.pauses.set(slot, now + wait);
+        self.pauses.set(at, now + wait);
     }
 }

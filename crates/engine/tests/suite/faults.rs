@@ -351,22 +351,27 @@ fn reused_connection_that_the_server_closed_is_no_failure() {
 
 #[test]
 fn refused_connections_are_retried_with_back_off() {
-    let text = "name = \"t\"\ntarget.url = \"http://127.0.0.1:9/\"\n\
-                load = { connections = 4, duration = \"1500ms\" }\n";
-    let counters = run(parse(text, None)).measured();
-    let refused: u64 = counters.failures.values().sum();
-    assert_eq!(
-        failures(&counters),
-        [("connect.refused".to_owned(), refused)]
-    );
-    // At most 10, 20, 40 … ms, jittered down to half: 8 to 15 tries per user in 1.5 s, not
-    // thousands.
-    assert!((20..=80).contains(&refused), "{refused}");
-    assert_eq!(
-        counters.connections.back_offs, refused,
-        "{:?}",
-        counters.connections
-    );
+    let sharing = "request = [{ name = \"a\" }]\njourney = { steps = [\"a\"], connection = \
+                   \"shared\" }\nload = { users = 4, max_connections = 2";
+    for users in ["load = { connections = 4", sharing] {
+        let text = format!(
+            "name = \"t\"\ntarget.url = \"http://127.0.0.1:9/\"\n{users}, duration = \"1500ms\" }}"
+        );
+        let counters = run(parse(&text, None)).measured();
+        let refused: u64 = counters.failures.values().sum();
+        assert_eq!(
+            failures(&counters),
+            [("connect.refused".to_owned(), refused)]
+        );
+        // At most 10, 20, 40 … ms, jittered down to half: 8 to 15 tries per user in 1.5 s, not
+        // thousands.
+        assert!((20..=80).contains(&refused), "{users}: {refused}");
+        assert_eq!(
+            counters.connections.back_offs, refused,
+            "{:?}",
+            counters.connections
+        );
+    }
 }
 
 #[test]

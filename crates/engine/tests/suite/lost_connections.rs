@@ -112,13 +112,27 @@ fn users_of_a_server_that_goes_away_at_once_back_off() {
                 let said = client.read(&mut bytes).unwrap_or(0);
                 while !closes && said > 0 && matches!(client.read(&mut bytes), Ok(1..)) {}
             });
-            let run = |load: &str| {
+            let measured = |users: &str, load: &str| {
                 let sections = format!(
-                    "connection = {{ http = \"2\", streams = {streams} }}\nload = {{ \
-                     connections = 2, {load} }}"
+                    "connection = {{ http = \"2\", streams = {streams} }}\n{users}, {load} }}"
                 );
                 measured(&format!("http://{server}/"), &sections, None)
             };
+            let run = |load: &str| measured("load = { connections = 2", load);
+            // Each of these has one operation at a time, and all share a connection.
+            let sharing = format!(
+                "request = [{{ name = \"a\" }}]\njourney = {{ steps = [\"a\"], connection = \
+                 \"shared\" }}\nload = {{ users = {}, max_connections = 1",
+                2 * streams
+            );
+            let counters = measured(&sharing, "duration = \"500ms\"");
+            let connections = accepted.swap(0, Ordering::SeqCst);
+            assert!(
+                (2..40 * streams).contains(&connections),
+                "{what}, {streams} shared: {connections} connections"
+            );
+            assert!(counters.connections.back_offs > 0, "{what}, {streams}");
+            assert_eq!(counters.started, counters.operations_ended(), "{what}");
             let counters = run("duration = \"500ms\"");
             let connections = accepted.load(Ordering::SeqCst);
             assert!(

@@ -46,6 +46,51 @@ fn journeys_that_share_connections_ask_for_the_same_as_others() {
 }
 
 #[test]
+fn virtual_users_who_share_connections_ask_for_the_same_as_others() {
+    let load = "journeys = 120\nthink_time = \"20ms\"\n";
+    let Some((own, seen)) = run(1, &format!("{load}connections = 40"), str::to_owned) else {
+        return;
+    };
+    let (own, expected) = (own.expect(0), made(seen));
+    assert_eq!(connections(&own), 40);
+    for (agents, most) in [(1, 4), (2, 4), (4, 4), (1, 1)] {
+        let load = format!("{load}users = 40\nmax_connections = {most}");
+        let (finished, seen) = run(agents, &load, shared).expect("it ran before");
+        assert_counts(&finished, &seen);
+        assert_eq!(made(seen), expected, "{agents} agents");
+        let finished = finished.expect(0);
+        assert!((1..=most).contains(&connections(&finished)), "{finished}");
+    }
+}
+
+#[test]
+fn virtual_users_who_share_connections_log_in_once_each() {
+    for (agents, rest) in [
+        (1, "journeys = 120"),
+        (2, "duration = \"2s\"\nthink_time = \"100ms\""),
+        (
+            2,
+            "stage = [{ over = \"1s\" }, { to = 10 }, { over = \"1s\" }]",
+        ),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let seen = folder.path().join("seen");
+        let Some(server) = PythonServer::shop(Ipv4Addr::LOCALHOST.into(), &seen) else {
+            return;
+        };
+        let load = format!("users = 30\nmax_connections = 4\n{rest}");
+        let plan = shared(&once(&shop(&server, &load)));
+        let finished = CoordinatorCommand::local(agents, &plan).run().expect(0);
+        let sessions = sessions(&seen);
+        assert_counts(&finished, &sessions);
+        let names = (0..30).map(|user| (format!("user{user}"), 1));
+        let expected: BTreeMap<String, u64> = names.collect();
+        assert_eq!(logins(&server), expected, "{finished}");
+        assert!(connections(&finished) <= 4, "{finished}");
+    }
+}
+
+#[test]
 fn users_who_share_connections_take_turns_and_stay_logged_in() {
     for (agents, users) in [(1, 40), (2, 40), (4, 30)] {
         let folder = tempfile::tempdir().unwrap();
