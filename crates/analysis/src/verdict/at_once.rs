@@ -1,15 +1,22 @@
-//! What a plan allows at the same time: connections of an open loop, users of a closed loop.
+//! What a plan allows at the same time: connections, or virtual users with one each.
 
-use crate::{Document, LoadRecord, human};
+use super::counted_seconds::measured;
+use crate::{Document, LoadRecord, Row, human};
 
-/// Share of arrivals that waited for a connection, or found none, from which connections ran out.
+/// Share of operations that waited for a connection, or found none, from which connections ran out.
 const WAITED_SHARE_MIN: f64 = 0.01;
+
+/// Least share of the operations the plan allows that are under way in a second at that limit.
+pub(super) const AT_LIMIT: f64 = 0.75;
 
 /// The most operations that can be under way.
 pub(super) struct AtOnce {
     /// Number of operations.
     pub(super) number: u64,
-    pub(super) is_closed: bool,
+    /// Whether virtual users with a connection each are what bounds it.
+    pub(super) is_of_users: bool,
+    /// Whether connections are, which journeys share.
+    pub(super) is_shared: bool,
     /// Whether stages of a closed loop change it.
     pub(super) changes: bool,
     /// Description, such as `10 connections`.
@@ -18,10 +25,12 @@ pub(super) struct AtOnce {
 
 impl AtOnce {
     /// Returns `None` if the server allows less than the plan does: the number is then not known. A
-    /// journey keeps its connection while it pauses, so the plan's number bounds journeys, not
-    /// operations, and it is unknown how many of these may be under way.
+    /// journey with a connection of its own keeps that while it pauses, so the plan's number bounds
+    /// journeys, not operations, and it is unknown how many of these may be under way.
     pub(super) fn new(document: &Document) -> Option<AtOnce> {
-        if document.measured.http2.limited_connections > 0 || document.has_journeys() {
+        let shared = document.plan.load.connections_shared();
+        let is_unbounded = document.has_journeys() && shared.is_none();
+        if document.measured.http2.limited_connections > 0 || is_unbounded {
             return None;
         }
         let streams = u64::from(document.plan.streams.unwrap_or(1));
@@ -30,15 +39,21 @@ impl AtOnce {
         } else {
             String::new()
         };
+        let of_connections = |max_connections: u32| AtOnce {
+            number: u64::from(max_connections) * streams,
+            is_of_users: false,
+            is_shared: shared.is_some(),
+            changes: false,
+            words: human::counted(u64::from(max_connections), "connection") + &each,
+        };
         Some(match document.plan.load {
             LoadRecord::Open {
                 max_connections, ..
-            } => AtOnce {
-                number: u64::from(max_connections) * streams,
-                is_closed: false,
-                changes: false,
-                words: human::counted(u64::from(max_connections), "connection") + &each,
-            },
+            }
+            | LoadRecord::Closed {
+                max_connections: Some(max_connections),
+                ..
+            } => of_connections(max_connections),
             LoadRecord::Closed {
                 connections,
                 stages,
@@ -48,7 +63,8 @@ impl AtOnce {
                 let users = reached.fold(u64::from(connections), u64::max);
                 AtOnce {
                     number: users * streams,
-                    is_closed: true,
+                    is_of_users: true,
+                    is_shared: false,
                     changes: stages > 0,
                     words: human::counted(users, "user") + &each,
                 }
@@ -56,20 +72,34 @@ impl AtOnce {
         })
     }
 
-    /// Returns whether arrivals of an open loop waited for a connection, or found none.
+    /// Returns whether operations waited for a connection, or found none. Steps of journeys that
+    /// share connections can also wait for a user, so that all must have been in use.
     pub(super) fn ran_out(&self, document: &Document) -> bool {
         let operations = &document.measured.operations;
         let waits = document.measured.times.get("connection_wait");
         let waited = waits
             .map_or(0, |waits| waits.count)
             .max(operations.not_sent);
-        !self.is_closed && waited as f64 > WAITED_SHARE_MIN * operations.ended as f64
+        !self.is_of_users
+            && waited as f64 > WAITED_SHARE_MIN * operations.ended as f64
+            && (!self.is_shared || self.is_reached(document))
     }
 
-    /// Returns how many times as much was due as was carried.
-    pub(super) fn beyond(&self, document: &Document) -> f64 {
+    /// Returns whether as many operations were under way in a second.
+    fn is_reached(&self, document: &Document) -> bool {
+        measured(document).any(|row| self.is_at_limit(row))
+    }
+
+    /// Returns whether as many operations were under way in this second.
+    pub(super) fn is_at_limit(&self, row: &Row) -> bool {
+        row.in_service >= AT_LIMIT * self.number as f64
+    }
+
+    /// Returns how many times as much was due as was carried; `None` in a closed loop.
+    pub(super) fn beyond(&self, document: &Document) -> Option<f64> {
         let rates = &document.measured.rates;
-        rates.due_per_second / rates.operations_per_second
+        let is_open = matches!(document.plan.load, LoadRecord::Open { .. });
+        is_open.then(|| rates.due_per_second / rates.operations_per_second)
     }
 
     /// Returns how many answers of the measured part can have come before a queue, if there was
@@ -81,22 +111,22 @@ impl AtOnce {
             let waits = figures.times.get("connection_wait");
             waits.is_some_and(|waits| waits.count > 0)
         };
-        let is_full_before = if self.is_closed {
+        let is_full_before = if self.is_of_users {
             before.is_some_and(|figures| figures.operations.ended > self.number)
         } else {
             before.is_some_and(|figures| waits(&figures))
         };
         match self.beyond(document) {
             _ if is_full_before => 0.0,
-            _ if self.is_closed => self.number as f64,
+            None => self.number as f64,
             // The queue grows by beyond - 1 per operation carried, so this many arrivals fill it.
-            beyond if beyond > 1.0 => self.number as f64 * beyond / (beyond - 1.0),
-            _ => f64::INFINITY,
+            Some(beyond) if beyond > 1.0 => self.number as f64 * beyond / (beyond - 1.0),
+            Some(_) => f64::INFINITY,
         }
     }
 
     pub(super) fn in_use(&self) -> String {
-        if self.is_closed {
+        if self.is_of_users {
             format!("{} at most", self.words)
         } else {
             format!("all {} were in use", self.words)
@@ -117,7 +147,7 @@ impl AtOnce {
     pub(super) fn describe_gain(&self, document: &Document, per_second: Option<f64>) -> String {
         let mean_ns = mean_service_ns(document).unwrap_or(0.0);
         let measured = document.measured.rates.ok_per_second;
-        let (rate, verb) = if self.is_closed {
+        let (rate, verb) = if self.is_of_users {
             (per_second.unwrap_or(measured), "bring")
         } else {
             (self.number as f64 * 1e9 / mean_ns, "can carry")
@@ -132,7 +162,7 @@ impl AtOnce {
     }
 
     pub(super) fn cure(&self) -> &'static str {
-        if self.is_closed {
+        if self.is_of_users {
             "for more, write more users (load.connections)"
         } else {
             "raise load.max_connections"

@@ -2,15 +2,12 @@
 //! way, and answers took no longer for that, so that more would bring more.
 
 use super::answers_by_load::AnswersByLoad;
-use super::at_once::AtOnce;
+use super::at_once::{AT_LIMIT, AtOnce};
 use super::counted_seconds::{is_known, measured};
 use super::phases::transfer_share;
 use super::queueing::{Queueing, QueueingLook};
 use super::{RuleBound, RuleId, RuleReading, errors};
 use crate::{Document, LoadRecord, MachineResult, MachineRole, MachineRow, human};
-
-/// Least share of the operations the plan allows that are under way in a second at that limit.
-const AT_LIMIT: f64 = 0.75;
 
 /// Share of the operations that must end in such seconds for the whole run's times to describe
 /// them.
@@ -56,19 +53,23 @@ struct Proof {
 /// Reads whether the plan is the limit. `is_blamed` means that something of the server, the network
 /// or a shared machine may be the limit.
 pub(super) fn reading(document: &Document, is_blamed: bool) -> RuleReading {
-    let is_open = matches!(document.plan.load, LoadRecord::Open { .. });
-    let rule = if is_open {
-        RuleId::PlanConnections
-    } else {
-        RuleId::PlanUsers
+    let rule = match document.plan.load {
+        LoadRecord::Closed {
+            max_connections: None,
+            ..
+        } => RuleId::PlanUsers,
+        _ => RuleId::PlanConnections,
     };
     let unknown = RuleReading::unknown(rule, BOUND);
     let Some(at_once) = AtOnce::new(document) else {
         return unknown;
     };
-    let is_used = !is_open || at_once.ran_out(document);
+    let is_used = at_once.is_of_users || at_once.ran_out(document);
     if !is_used {
-        let figure = "arrivals found a connection".to_owned();
+        let figure = match at_once.is_shared {
+            true => "steps found a connection".to_owned(),
+            false => "arrivals found a connection".to_owned(),
+        };
         return RuleReading { figure, ..unknown };
     }
     let has_room = document.busiest_worker_share().unwrap_or(0.0) < CLIENT_ROOM;
@@ -116,34 +117,38 @@ fn proof(document: &Document, at_once: &AtOnce) -> Option<Proof> {
     })
 }
 
-/// Looks for evidence in seconds with less under way.
+/// Looks for evidence in seconds with less under way. Journeys that begin together make the same
+/// step in the same second, so that more under way can be other requests.
 fn by_load(document: &Document, at_once: &AtOnce) -> Option<Proof> {
-    let answers = AnswersByLoad::new(document)?;
-    let is_reached = at_once.is_closed || answers.most() >= AT_LIMIT * at_once.number as f64;
+    let answers = AnswersByLoad::new(document).filter(|_| !at_once.is_shared)?;
+    let is_reached = at_once.is_of_users || answers.most() >= AT_LIMIT * at_once.number as f64;
     (is_reached && answers.took_no_longer()).then(|| Proof {
         words: answers.in_words(),
-        per_second: at_once.is_closed.then(|| answers.most_per_second()),
+        per_second: at_once.is_of_users.then(|| answers.most_per_second()),
     })
 }
 
 /// Returns whether the times of the whole run are those of seconds at the limit.
 fn is_at_limit_throughout(document: &Document, at_once: &AtOnce) -> bool {
-    let is_at_limit = |row: &&crate::Row| row.in_service >= AT_LIMIT * at_once.number as f64;
+    let is_at_limit = |row: &&crate::Row| at_once.is_at_limit(row);
     let ended = |row: &crate::Row| row.ended;
     let all: u64 = measured(document).map(ended).sum();
     let at_limit: u64 = measured(document).filter(is_at_limit).map(ended).sum();
-    at_once.is_closed || at_limit as f64 >= AT_LIMIT_SHARE_MIN * all as f64
+    at_once.is_of_users || at_limit as f64 >= AT_LIMIT_SHARE_MIN * all as f64
 }
 
 /// Looks for evidence in the distribution of the answers' times.
 fn by_times(document: &Document, at_once: &AtOnce) -> Option<String> {
-    if let Some(round_trip) = round_trip(document).filter(|_| at_once.is_closed) {
+    if let Some(round_trip) =
+        round_trip(document).filter(|_| at_once.is_of_users || at_once.is_shared)
+    {
         return Some(round_trip);
     }
     let look = QueueingLook::new(document, at_once.early(document))?;
     let is_alone = look.queueing == Queueing::Alike
-        && !at_once.is_closed
-        && at_once.beyond(document) <= BEYOND_MAX;
+        && at_once
+            .beyond(document)
+            .is_some_and(|beyond| beyond <= BEYOND_MAX);
     let is_idle = is_nearly_idle(document);
     let is_shown = match look.queueing {
         Queueing::Alike => is_alone || is_idle,

@@ -71,7 +71,8 @@ fn nobody_waited(document: &Document) -> Option<String> {
         let words = answers.took_no_longer().then(|| answers.in_words());
         return words.map(|words| format!("answers took no longer under more load: {words}"));
     }
-    let early = AtOnce::new(document)?.early(document);
+    let at_once = AtOnce::new(document).filter(|_| !document.has_journeys())?;
+    let early = at_once.early(document);
     let look = QueueingLook::new(document, early)?;
     let is_alone = matches!(look.queueing, Queueing::Alike | Queueing::Scattered);
     let (fastest_ns, own_ns) = (fastest_ns(document)?, own_ns(document)?);

@@ -4,8 +4,8 @@
 use crate::limits::{answers, changed, drop_connections, idle, run, thread, with_monitor};
 use crate::scene::{CLOSED, MS, OPEN, QUIET, SECOND};
 use analysis::{
-    Backlog, Document, ErrorFigure, LimitOf, LoadRecord, MachineRow, Row, RuleId, TimeFigure,
-    Verdict, VerdictRecord, explain,
+    Backlog, Document, ErrorFigure, JourneyFigures, LimitOf, LoadRecord, MachineRow, Row, RuleId,
+    TimeFigure, Verdict, VerdictRecord, explain,
 };
 
 /// Answer times of a thousand operations, from the first to the last.
@@ -250,6 +250,65 @@ fn users_who_wait_for_a_round_trip_only_are_the_plans_limit() {
     }
     let (verdict, said) = judged(&with_monitor(closed(30, in_line), &idle()));
     assert_eq!(verdict, Verdict::Undetermined, "{said}");
+}
+
+/// Journeys over `connections` connections, all of which are in use while others wait.
+fn sharing(connections: u32, times: Times) -> Document {
+    let mut document = closed(connections, times);
+    document.plan.load = LoadRecord::Closed {
+        connections: 10 * connections,
+        max_connections: Some(connections),
+        think_time: true,
+        stages: 0,
+    };
+    document.journeys = vec![JourneyFigures::default()];
+    let waits = TimeFigure {
+        count: document.measured.operations.ended,
+        ..TimeFigure::default()
+    };
+    let waits_name = "connection_wait".to_owned();
+    document.measured.times.insert(waits_name, waits);
+    document
+}
+
+#[test]
+fn connections_that_journeys_share_can_be_the_plans_limit() {
+    let far = |nth: u64| (200 + nth % 3) * MS;
+    let mut document = sharing(10, far);
+    answers(&mut document, "connect", vec![200 * MS; 20]);
+    let (verdict, said) = judged(&document);
+    assert_eq!(verdict, Verdict::PlanBound, "{said}");
+    let told = "49.8/s is what 10 connections can carry at these answer times";
+    assert!(said.contains(told), "{said}");
+    assert!(said.contains("; raise load.max_connections"), "{said}");
+    // Not if half of them are idle, if no step waits, or if each journey has a connection.
+    let mut idle_ones = document.clone();
+    for row in &mut idle_ones.series.rows {
+        row.in_service = 5.0;
+    }
+    let mut found = document.clone();
+    found.measured.times.remove("connection_wait");
+    let mut own = document.clone();
+    if let LoadRecord::Closed {
+        max_connections, ..
+    } = &mut own.plan.load
+    {
+        *max_connections = None;
+    }
+    for document in [idle_ones, found, own] {
+        let (verdict, said) = judged(&document);
+        assert_eq!(verdict, Verdict::Undetermined, "{said}");
+        assert!(!said.contains("max_connections"), "{said}");
+    }
+    // Answers that may have waited for one another: more connections would tell.
+    let (verdict, said) = judged(&sharing(30, in_line));
+    assert_eq!(verdict, Verdict::Undetermined, "{said}");
+    let next = "all 30 connections were in use: at these answer times";
+    assert!(said.contains(next), "{said}");
+    assert!(
+        said.contains("raise load.max_connections for another run"),
+        "{said}"
+    );
 }
 
 /// Stages of users, each answered as `answers` says: users to answers per second.
