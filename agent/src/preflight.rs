@@ -112,7 +112,7 @@ impl<'p> Undertaking<'p> {
     /// may need any number of them.
     fn users(&self) -> u64 {
         let each = self.plan.target().destinations().count() as u64;
-        self.share.peak_connections.map_or(0, u64::from) * each
+        self.share.connections_of_users().map_or(0, u64::from) * each
     }
 
     /// Weakens a refusal because of a rate. Virtual users reach their rate only if answers take no

@@ -45,6 +45,8 @@ struct PortNeed {
     kept: Option<KeptPorts>,
     /// Whether the target uses TLS, so that the server decides how many keep their ports.
     is_tls: bool,
+    /// The field of the plan that bounds open connections.
+    field: &'static str,
 }
 
 /// Ports of connections that were closed here.
@@ -75,6 +77,7 @@ impl PortNeed {
             keeps,
             kept: KeptPorts::new(of, limits.time_wait_max, keeps, room - open),
             is_tls: of.plan.tls().is_some(),
+            field: of.share.connections_field(),
         }
     }
 
@@ -115,8 +118,8 @@ impl PortNeed {
         };
         let Some(kept) = self.kept.as_ref().filter(|_| open <= room) else {
             return format!(
-                "load.connections: this agent's share is {open}, and {places} {room} local \
-                 ports{beside}"
+                "{}: this agent's share is {open}, and {places} {room} local ports{beside}",
+                self.field
             );
         };
         let lead = match kept.run_out_s {

@@ -27,8 +27,9 @@ pub(super) fn open_files(of: &Undertaking<'_>, limits: &MachineLimits) -> Option
     )];
     cures.extend(of.agents_for(users as f64, room as f64));
     Some(severity.remark(format!(
-        "load.connections: this agent's share is {users}, and it may open {limit} files, of which \
-         it keeps {OPEN_FILES_BESIDE} for others; {}",
+        "{}: this agent's share is {users}, and it may open {limit} files, of which it keeps \
+         {OPEN_FILES_BESIDE} for others; {}",
+        of.share.connections_field(),
         either(&cures)
     )))
 }
@@ -43,7 +44,8 @@ pub(super) fn memory(of: &Undertaking<'_>, limits: &MachineLimits) -> Option<Mac
     let most_of_it = if of_users >= of_cells {
         cures.extend(of.agents_for(asked, room));
         format!(
-            "load.connections: this agent's share is {}, which take about {} MiB, {} KiB each",
+            "{}: this agent's share is {}, which take about {} MiB, {} KiB each",
+            of.share.connections_field(),
             of.users(),
             mib(of_users),
             CONNECTION_BYTES >> 10,

@@ -110,6 +110,19 @@ fn open_files_bound_virtual_users() {
         None,
         "nobody knows how many it needs"
     );
+    let sharing = |users, most| {
+        format!(
+            "request = [{{ name = \"a\" }}]\njourney = {{ steps = [\"a\"], connection = \"shared\" \
+             }}\nload = {{ users = {users}, max_connections = {most}, duration = \"9s\" }}"
+        )
+    };
+    assert_eq!(severity(&limits(256), &sharing(90_000, 40)), None);
+    assert_eq!(severity(&limits(256), &sharing(40, 90_000)), None);
+    let (_, text) = said(&limits(256), &sharing(90_000, 800)).unwrap();
+    assert!(
+        text.starts_with("load.max_connections: this agent's share is 400, and"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -11,7 +11,7 @@ pub const OPEN_FILES_BESIDE: u64 = 128;
 /// Checks that the virtual users of all `shares` of the agent fit the hard limit of open files,
 /// with a connection of each user to every origin.
 pub(crate) fn check_open_files(plan: &Plan, shares: &[Share]) -> Result<(), PrepareError> {
-    let users = shares.iter().filter_map(|share| share.peak_connections);
+    let users = shares.iter().filter_map(Share::connections_of_users);
     let users = users.fold(0, u32::saturating_add);
     let asked = users.saturating_mul(plan.target().destinations().count() as u32);
     match getrlimit(Resource::Nofile).maximum {

@@ -82,7 +82,7 @@ impl Capacity {
             }
             (Shape::Closed { .. }, _) => {
                 return Err(other_loop(
-                    "load.connections",
+                    &format!("load.{users_key}"),
                     "search.rate looks for an open loop",
                 ));
             }

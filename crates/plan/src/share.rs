@@ -23,10 +23,29 @@ pub struct Share {
 }
 
 impl Share {
-    /// Most open connections, in any loop.
+    /// Most open connections, in any loop. Users who share them need no more than one each.
     #[must_use]
     pub fn most_connections(&self) -> Option<u32> {
-        self.max_connections.or(self.peak_connections)
+        match (self.max_connections, self.peak_connections) {
+            (Some(most), Some(users)) => Some(most.min(users)),
+            (most, users) => most.or(users),
+        }
+    }
+
+    /// Most open connections of virtual users, who open as many as soon as they begin; `None` for
+    /// an open loop, which opens them as arrivals need them.
+    #[must_use]
+    pub fn connections_of_users(&self) -> Option<u32> {
+        self.peak_connections.and(self.most_connections())
+    }
+
+    /// The field of the plan that bounds connections.
+    #[must_use]
+    pub fn connections_field(&self) -> &'static str {
+        match self.max_connections {
+            Some(_) => "load.max_connections",
+            None => "load.connections",
+        }
     }
 
     /// Computes the share of `portion`. Every whole number, summed over all portions, is the

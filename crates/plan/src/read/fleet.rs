@@ -92,10 +92,13 @@ fn check_redistribute(section: &PlanSection<'_>, lost: LostAgents, load: Option<
     let is_closed = matches!(load.shape, Shape::Closed { .. });
     let is_counted = matches!(load.end, End::Requests(_));
     if lost == LostAgents::Redistribute && is_closed && is_counted {
-        let cure = "\"redistribute\" has no answer for load.requests of virtual users: how many \
-                    requests a lost agent sent after its last stored second is not known, so the \
-                    rest cannot be dealt exactly once; write load.duration in place of \
-                    load.requests, or a load.rate in place of load.connections";
+        let key = load.shape.users_key();
+        let cure = format!(
+            "\"redistribute\" has no answer for load.requests of virtual users: how many requests \
+             a lost agent sent after its last stored second is not known, so the rest cannot be \
+             dealt exactly once; write load.duration in place of load.requests, or a load.rate in \
+             place of load.{key}"
+        );
         section.problem_at("lost", cure);
     }
 }

@@ -3,7 +3,7 @@
 use crate::read::field::Field;
 use crate::read::node::NodeValue;
 use crate::read::section::PlanSection;
-use crate::read::shared_connections;
+use crate::read::shared_connections::{self, JourneySharing};
 use crate::read::stages::{amount, connections, rate, stages};
 use crate::{Arrivals, Journey, JourneyLoad, Load, Shape};
 
@@ -36,9 +36,8 @@ pub(crate) enum JourneyLoads {
     Wrong,
 }
 
-/// Reads the loads of the plan's journeys; `are_shared` says whether these share connections, if
-/// that is known.
-pub(crate) fn read(root: &PlanSection<'_>, are_shared: Option<bool>) -> JourneyLoads {
+/// Reads the loads of the plan's journeys; `sharing` says whose connections these use.
+pub(crate) fn read(root: &PlanSection<'_>, sharing: JourneySharing) -> JourneyLoads {
     let Some(field) = root.field("journey") else {
         return JourneyLoads::Shared;
     };
@@ -71,7 +70,7 @@ pub(crate) fn read(root: &PlanSection<'_>, are_shared: Option<bool>) -> JourneyL
     }
     let loads: Vec<Option<(Loop, JourneyLoad)>> = sections
         .iter()
-        .map(|section| section.read("load", |field| one(&field, are_shared)))
+        .map(|section| section.read("load", |field| one(&field, sharing)))
         .collect();
     let loads: Option<Vec<(Loop, JourneyLoad)>> = loads.into_iter().collect();
     let Some(loads) = loads.filter(|loads| loads.len() == fields.len()) else {
@@ -83,8 +82,8 @@ pub(crate) fn read(root: &PlanSection<'_>, are_shared: Option<bool>) -> JourneyL
             "load",
             format_args!(
                 "has {}, and journey[0].load has {}; write one of the two in all journeys",
-                loads[other].0.key(),
-                kind.key()
+                loads[other].0.key(sharing),
+                kind.key(sharing)
             ),
         );
         return JourneyLoads::Wrong;
@@ -104,15 +103,15 @@ enum Loop {
 }
 
 impl Loop {
-    fn key(self) -> &'static str {
+    fn key(self, sharing: JourneySharing) -> &'static str {
         match self {
             Loop::Open => "rate",
-            Loop::Closed => "connections",
+            Loop::Closed => sharing.users_key(),
         }
     }
 }
 
-fn one(field: &Field<'_>, are_shared: Option<bool>) -> Option<(Loop, JourneyLoad)> {
+fn one(field: &Field<'_>, sharing: JourneySharing) -> Option<(Loop, JourneyLoad)> {
     let section = field.section()?;
     section.refuse(
         &[
@@ -132,10 +131,10 @@ fn one(field: &Field<'_>, are_shared: Option<bool>) -> Option<(Loop, JourneyLoad
             &["users"],
             "is the same for all journeys; write it in [load]",
         );
-    } else if let Some(are_shared) = are_shared {
-        shared_connections::check_users_key(&section, are_shared);
+    } else {
+        shared_connections::check_users_key(&section, sharing);
     }
-    let shape = shape(&section);
+    let shape = shape(&section, sharing);
     let stages = section.read("stage", |field| stages(&field, shape.as_ref()));
     let has_stages = section.has("stage");
     section.finish();
@@ -149,18 +148,20 @@ fn one(field: &Field<'_>, are_shared: Option<bool>) -> Option<(Loop, JourneyLoad
         Shape::Closed { .. } => Loop::Closed,
     };
     if load.profile().peak() == 0.0 {
-        field.problem(match kind {
-            Loop::Open => "comes to no arrival; write a rate above 0, or a stage that raises it",
-            Loop::Closed => {
-                "comes to no virtual user; write connections above 0, or a stage that raises them"
-            }
-        });
+        let key = kind.key(sharing);
+        match kind {
+            Loop::Open => field
+                .problem("comes to no arrival; write a rate above 0, or a stage that raises it"),
+            Loop::Closed => field.problem(format_args!(
+                "comes to no virtual user; write {key} above 0, or a stage that raises them"
+            )),
+        }
     }
     Some((kind, load))
 }
 
 /// The first amount of a journey, as a load of only this journey would have it.
-fn shape(section: &PlanSection<'_>) -> Option<Shape> {
+fn shape(section: &PlanSection<'_>, sharing: JourneySharing) -> Option<Shape> {
     let open = section.read("rate", rate).map(|rate| Shape::Open {
         rate,
         arrivals: Arrivals::Even,
@@ -174,8 +175,8 @@ fn shape(section: &PlanSection<'_>) -> Option<Shape> {
         max_connections: None,
         think_time: None,
     });
-    let has_users = section.has("connections") || section.has("users");
-    match (section.has("rate"), has_users) {
+    let has_users = section.has("users") && !section.has("rate");
+    match (section.has("rate"), section.has("connections") || has_users) {
         (true, true) => {
             section.problem_at(
                 "connections",
@@ -185,10 +186,11 @@ fn shape(section: &PlanSection<'_>) -> Option<Shape> {
             None
         }
         (false, false) => {
-            section.problem(
-                "has no amount; write rate = \"5/s\" (arrivals) or connections = 20 (virtual \
-                 users), or 0 before a stage that raises it",
-            );
+            let key = sharing.users_key();
+            section.problem(format_args!(
+                "has no amount; write rate = \"5/s\" (arrivals) or {key} = 20 (virtual users), or \
+                 0 before a stage that raises it"
+            ));
             None
         }
         _ => open.or(closed),

@@ -8,7 +8,7 @@ use crate::read::node::NodeValue;
 use crate::read::replay::mean_rate;
 use crate::read::rows_end::{RowUse, RowsEnd};
 use crate::read::section::PlanSection;
-use crate::read::shared_connections;
+use crate::read::shared_connections::{self, JourneySharing};
 use crate::read::stages::{MONTH, amount, connections, rate, stages};
 use crate::{
     Arrivals, Capacity, End, JourneyLoad, Load, Profile, Rate, Replay, SearchRange, Shape, Stage,
@@ -23,6 +23,7 @@ const DEFAULT_USERS: u32 = 10_000;
 const HOUR: Duration = Duration::from_secs(3600);
 const MS: Duration = Duration::from_millis(1);
 const DEFAULT_SEED: u64 = 1;
+const BESIDE_LOADS: &str = "is given beside the loads that journeys have; remove it, or those";
 const TOO_LONG: &str = "takes longer than 720h; shorten it";
 
 /// The source of a load's amount and end.
@@ -65,7 +66,7 @@ pub(crate) enum LoadContent<'a> {
     Planned {
         unit: WorkUnit,
         loads: JourneyLoads,
-        are_shared: Option<bool>,
+        sharing: JourneySharing,
     },
     /// The requests of a replay, which is `None` if it is wrong.
     Recorded(Option<&'a Replay>),
@@ -83,8 +84,8 @@ pub(crate) fn read(
         LoadContent::Planned {
             unit,
             loads,
-            are_shared,
-        } => of_amount(section, amount, rows, (unit, loads, are_shared)),
+            sharing,
+        } => of_amount(section, amount, rows, (unit, loads, sharing)),
     }
 }
 
@@ -92,11 +93,11 @@ fn of_amount(
     section: PlanSection<'_>,
     amount: AmountSource<'_>,
     rows: Option<RowUse<'_>>,
-    (unit, loads, are_shared): (WorkUnit, JourneyLoads, Option<bool>),
+    (unit, loads, sharing): (WorkUnit, JourneyLoads, JourneySharing),
 ) -> Option<Load> {
     refuse_other_unit(&section, unit);
     let seed = seed(&section);
-    let (shape, stages) = whole_amount(&section, amount, &loads, are_shared);
+    let (shape, stages) = whole_amount(&section, amount, &loads, sharing);
     // A search replaces stages and end by its holds. They are read all the same, for their
     // problems.
     let (stages, end) = match amount {
@@ -154,10 +155,10 @@ fn whole_amount(
     section: &PlanSection<'_>,
     amount: AmountSource<'_>,
     loads: &JourneyLoads,
-    are_shared: Option<bool>,
+    sharing: JourneySharing,
 ) -> (Option<Shape>, Option<Vec<Stage>>) {
     match (loads, amount) {
-        (JourneyLoads::Shared, _) => shape_and_stages(section, amount, are_shared),
+        (JourneyLoads::Shared, _) => shape_and_stages(section, amount, sharing),
         (_, AmountSource::Searched(_)) => {
             section.context.problem(
                 "search",
@@ -168,8 +169,8 @@ fn whole_amount(
             );
             wrong_amount(section)
         }
-        (JourneyLoads::Arriving(loads), _) => sum_of_arrivals(section, loads, are_shared),
-        (JourneyLoads::OfUsers(loads), _) => sum_of_users(section, loads, are_shared),
+        (JourneyLoads::Arriving(loads), _) => sum_of_arrivals(section, loads, sharing),
+        (JourneyLoads::OfUsers(loads), _) => sum_of_users(section, loads, sharing),
         (JourneyLoads::Wrong, _) => wrong_amount(section),
     }
 }
@@ -177,11 +178,11 @@ fn whole_amount(
 fn shape_and_stages(
     section: &PlanSection<'_>,
     amount: AmountSource<'_>,
-    are_shared: Option<bool>,
+    sharing: JourneySharing,
 ) -> (Option<Shape>, Option<Vec<Stage>>) {
     let shape = match amount {
-        AmountSource::Own => shape(section, are_shared),
-        AmountSource::Searched(search) => first_hold(section, search.range, are_shared),
+        AmountSource::Own => shape(section, sharing),
+        AmountSource::Searched(search) => first_hold(section, search.range, sharing),
         AmountSource::Unknown => read_both(section),
     };
     let stages = section.read("stage", |field| stages(&field, shape.as_ref()));
@@ -199,20 +200,18 @@ fn wrong_amount(section: &PlanSection<'_>) -> (Option<Shape>, Option<Vec<Stage>>
 
 /// What `[load]` must not have beside the loads of journeys.
 fn refuse_amount(section: &PlanSection<'_>) {
-    section.refuse(
-        &["rate", "connections", "stage"],
-        "is given beside the loads that journeys have; remove it, or those",
-    );
+    section.refuse(&["rate", "connections", "stage"], BESIDE_LOADS);
 }
 
 /// The virtual users of all journeys together.
 fn sum_of_users(
     section: &PlanSection<'_>,
     loads: &[JourneyLoad],
-    are_shared: Option<bool>,
+    sharing: JourneySharing,
 ) -> (Option<Shape>, Option<Vec<Stage>>) {
     refuse_amount(section);
-    let beside = beside_users(section, are_shared);
+    section.refuse(&["users"], BESIDE_LOADS);
+    let beside = beside_users(section, sharing);
     let peaks = loads.iter().map(|load| load.profile().peak());
     if peaks.sum::<f64>() > f64::from(MAX_CONNECTIONS) {
         section.problem(format_args!(
@@ -228,10 +227,10 @@ fn sum_of_users(
 fn sum_of_arrivals(
     section: &PlanSection<'_>,
     loads: &[JourneyLoad],
-    are_shared: Option<bool>,
+    sharing: JourneySharing,
 ) -> (Option<Shape>, Option<Vec<Stage>>) {
     refuse_amount(section);
-    let beside = beside_rate(section, are_shared);
+    let beside = beside_rate(section, sharing);
     let (first, stages) = merged_arrivals::sum(loads);
     if first > MAX_RATE || stages.iter().any(|stage| stage.to > MAX_RATE) {
         section
@@ -333,20 +332,23 @@ fn seed(section: &PlanSection<'_>) -> u64 {
         .unwrap_or(DEFAULT_SEED)
 }
 
-fn shape(section: &PlanSection<'_>, are_shared: Option<bool>) -> Option<Shape> {
+fn shape(section: &PlanSection<'_>, sharing: JourneySharing) -> Option<Shape> {
     let has_users = section.has("connections") || section.has("users");
     match (has_users && !section.has("rate"), section.has("rate")) {
-        (true, false) => read_closed(section, are_shared),
+        (true, false) => read_closed(section, sharing),
         (false, true) if section.has("connections") => {
             let cure = "given beside connections; keep rate for an open loop (and bound its \
                         connections by max_connections), or connections for a closed loop";
             section.problem_at("rate", cure);
             read_both(section)
         }
-        (false, true) => read_open(section, are_shared),
+        (false, true) => read_open(section, sharing),
         _ => {
-            let cure = "says no amount; write connections = 50 (a closed loop of 50 virtual \
-                        users) or rate = \"500/s\" (an open loop)";
+            let key = sharing.users_key();
+            let cure = format!(
+                "says no amount; write {key} = 50 (a closed loop of 50 virtual users) or rate = \
+                 \"500/s\" (an open loop)"
+            );
             section.problem(cure);
             read_both(section)
         }
@@ -364,8 +366,9 @@ fn read_both(section: &PlanSection<'_>) -> Option<Shape> {
     None
 }
 
-fn read_closed(section: &PlanSection<'_>, are_shared: Option<bool>) -> Option<Shape> {
-    let beside = beside_users(section, are_shared);
+fn read_closed(section: &PlanSection<'_>, sharing: JourneySharing) -> Option<Shape> {
+    shared_connections::check_users_key(section, sharing);
+    let beside = beside_users(section, sharing);
     let own = section.read("connections", connections);
     let users = own.or(section.read("users", connections));
     users.map(|users| beside.shape(users))
@@ -388,18 +391,15 @@ impl BesideUsers {
 }
 
 /// Reads the fields of a closed loop other than its virtual users.
-fn beside_users(section: &PlanSection<'_>, are_shared: Option<bool>) -> BesideUsers {
+fn beside_users(section: &PlanSection<'_>, sharing: JourneySharing) -> BesideUsers {
     // Not given here, but known: a misspelt key may have meant it.
     section.field("rate");
     section.refuse(
         &["arrivals"],
         "belongs to an open loop; remove it, or write rate in place of connections",
     );
-    if let Some(are_shared) = are_shared {
-        shared_connections::check_users_key(section, are_shared);
-    }
-    let most = match are_shared {
-        Some(false) => {
+    let most = match sharing {
+        JourneySharing::Own => {
             section.refuse(
                 &["max_connections"],
                 "belongs to an open loop, or to journeys that share connections; other virtual \
@@ -410,14 +410,14 @@ fn beside_users(section: &PlanSection<'_>, are_shared: Option<bool>) -> BesideUs
         _ => section.read("max_connections", max_connections),
     };
     BesideUsers {
-        max_connections: (are_shared == Some(true))
+        max_connections: (sharing == JourneySharing::Shared)
             .then_some(most.unwrap_or(DEFAULT_MAX_CONNECTIONS)),
         think_time: section.read("think_time", think_time).flatten(),
     }
 }
 
-fn read_open(section: &PlanSection<'_>, are_shared: Option<bool>) -> Option<Shape> {
-    let beside = beside_rate(section, are_shared);
+fn read_open(section: &PlanSection<'_>, sharing: JourneySharing) -> Option<Shape> {
+    let beside = beside_rate(section, sharing);
     section.read("rate", rate).map(|rate| beside.shape(rate))
 }
 
@@ -440,7 +440,7 @@ impl BesideRate {
 }
 
 /// Reads the fields of an open loop other than its rate.
-fn beside_rate(section: &PlanSection<'_>, are_shared: Option<bool>) -> BesideRate {
+fn beside_rate(section: &PlanSection<'_>, sharing: JourneySharing) -> BesideRate {
     // Not given here, but known: a misspelt key may have meant it.
     section.field("connections");
     section.refuse(
@@ -452,19 +452,15 @@ fn beside_rate(section: &PlanSection<'_>, are_shared: Option<bool>) -> BesideRat
         &["connect_ramp"],
         "belongs to a closed loop: an open loop opens connections as arrivals need them; remove it",
     );
-    if are_shared == Some(false) {
-        section.refuse(
-            &["users"],
-            "share connections, and this plan has no journeys that do; write journey.connection = \
-             \"shared\", or remove users",
-        );
+    if sharing == JourneySharing::Own {
+        shared_connections::refuse_users(section, "remove it");
     }
     let most = section.read("max_connections", max_connections);
     let users = section.read("users", max_connections);
     BesideRate {
         arrivals: section.read("arrivals", arrivals).unwrap_or(Arrivals::Even),
         max_connections: most.unwrap_or(DEFAULT_MAX_CONNECTIONS),
-        users: (are_shared == Some(true)).then_some(users.unwrap_or(DEFAULT_USERS)),
+        users: (sharing == JourneySharing::Shared).then_some(users.unwrap_or(DEFAULT_USERS)),
     }
 }
 
@@ -472,7 +468,7 @@ fn beside_rate(section: &PlanSection<'_>, are_shared: Option<bool>) -> BesideRat
 fn first_hold(
     section: &PlanSection<'_>,
     range: SearchRange,
-    are_shared: Option<bool>,
+    sharing: JourneySharing,
 ) -> Option<Shape> {
     match range {
         SearchRange::Rate { .. } if section.has("connections") => {
@@ -490,12 +486,13 @@ fn first_hold(
         }
         SearchRange::Rate { from, .. } => {
             section.read("rate", rate);
-            Some(beside_rate(section, are_shared).shape(from))
+            Some(beside_rate(section, sharing).shape(from))
         }
         SearchRange::Connections { from, .. } => {
             section.read("connections", connections);
             section.read("users", connections);
-            Some(beside_users(section, are_shared).shape(from))
+            shared_connections::check_users_key(section, sharing);
+            Some(beside_users(section, sharing).shape(from))
         }
     }
 }

@@ -241,13 +241,13 @@ fn load(
         takers,
         is_searched: matches!(amount, AmountSource::Searched(_)),
     });
-    let are_shared = journeys.map(shared_connections::are_shared);
+    let sharing = shared_connections::JourneySharing::new(journeys);
     let content = match replay {
         Some(replay) => LoadContent::Recorded(replay),
         None => LoadContent::Planned {
             unit,
-            loads: journey_load::read(root, are_shared),
-            are_shared,
+            loads: journey_load::read(root, sharing),
+            sharing,
         },
     };
     load::read(root.section("load")?, amount, rows, content)

@@ -32,27 +32,61 @@ pub(crate) fn check(root: &PlanSection<'_>, journeys: &[Journey], streams: u32) 
     }
 }
 
-/// Whether they share connections.
-pub(crate) fn are_shared(journeys: &[Journey]) -> bool {
-    let first = journeys.first();
-    first.is_some_and(|journey| journey.connection == JourneyConnection::Shared)
+/// Whose connections a plan's journeys go over; its requests have their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum JourneySharing {
+    /// Each user has its own.
+    Own,
+    /// All users share them.
+    Shared,
+    /// The journeys are wrong, which was reported.
+    Unknown,
+}
+
+impl JourneySharing {
+    pub(crate) fn new(journeys: Option<&[Journey]>) -> JourneySharing {
+        match journeys.map(<[Journey]>::first) {
+            None => JourneySharing::Unknown,
+            Some(Some(first)) if first.connection == JourneyConnection::Shared => {
+                JourneySharing::Shared
+            }
+            Some(_) => JourneySharing::Own,
+        }
+    }
+
+    /// The key of virtual users.
+    pub(crate) fn users_key(self) -> &'static str {
+        match self {
+            JourneySharing::Shared => "users",
+            JourneySharing::Own | JourneySharing::Unknown => "connections",
+        }
+    }
 }
 
 /// Reports virtual users under the key that is for others.
-pub(crate) fn check_users_key(section: &PlanSection<'_>, are_shared: bool) {
-    if are_shared {
-        section.refuse(
+pub(crate) fn check_users_key(section: &PlanSection<'_>, sharing: JourneySharing) {
+    match sharing {
+        JourneySharing::Shared => section.refuse(
             &["connections"],
             "are virtual users with a connection each, and these journeys share connections; write \
              users, and load.max_connections for what they share",
-        );
-    } else if let Some(users) = section.field("users") {
-        let cure = match section.has("connections") {
-            true => "remove it",
-            false => "write connections",
-        };
+        ),
+        JourneySharing::Own => refuse_users(
+            section,
+            match section.has("connections") {
+                true => "remove it",
+                false => "write connections",
+            },
+        ),
+        JourneySharing::Unknown => {}
+    }
+}
+
+/// Reports users of journeys that share nothing.
+pub(crate) fn refuse_users(section: &PlanSection<'_>, cure: &str) {
+    if let Some(users) = section.field("users") {
         users.problem(format_args!(
-            "share connections, and this plan has no journeys that do; {cure}, or write \
+            "belong to journeys that share connections, and this plan has none; {cure}, or write \
              journey.connection = \"shared\"",
         ));
     }

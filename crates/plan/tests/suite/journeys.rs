@@ -525,7 +525,7 @@ fn virtual_users_share_connections() {
         assert_eq!(canonical_load(plan), *plan.load());
         (share.max_connections, share.most_connections())
     };
-    assert_eq!(most(&plan("")), (Some(10_000), Some(10_000)));
+    assert_eq!(most(&plan("")), (Some(10_000), Some(500)));
     let few = plan(", max_connections = 4, stage = [{ over = \"9s\", to = 20 }]");
     assert_eq!(most(&few), (Some(4), Some(4)));
     assert_eq!(few.demand(&plan::Owner::ALONE.into()).connections, 4);
@@ -557,6 +557,13 @@ fn virtual_users_with_journeys_of_their_own_share_connections() {
     let found = read(&text(["load.connections = 30", loads[1]])).expect_err("the other key");
     let message = "load.connections: are virtual users with a connection each";
     assert!(found.join("\n").contains(message), "{found:?}");
+    let beside = text(loads).replace("max_connections = 6", "users = 40");
+    let found = read(&beside).expect_err("each journey has its users");
+    let message = "load.users: is given beside the loads that journeys have";
+    assert!(found.join("\n").contains(message), "{found:?}");
+    let nothing = sharing((SHARED, SHARED), "", "load = { duration = \"9s\" }");
+    let found = read(&nothing).expect_err("nobody makes journeys");
+    assert!(found[0].contains("write users = 50"), "{found:?}");
 }
 
 #[test]
@@ -663,7 +670,7 @@ fn what_cannot_share_connections_is_refused_with_its_cure() {
             ("", ""),
             "",
             sharing_users,
-            "load.users: share connections, and this plan has no journeys that do; write \
+            "load.users: belong to journeys that share connections, and this plan has none; write \
              connections, or write",
         ),
         (
@@ -676,7 +683,7 @@ fn what_cannot_share_connections_is_refused_with_its_cure() {
             ("", ""),
             "",
             users,
-            "write journey.connection = \"shared\", or",
+            "remove it, or write journey.connection = \"shared\"",
         ),
         (
             ("", ""),
@@ -697,13 +704,13 @@ fn what_cannot_share_connections_is_refused_with_its_cure() {
     );
     let found = read(&replaced).expect_err("virtual users are counted by connections");
     assert!(
-        found[0].contains("this plan has no journeys that do; remove it, or"),
+        found[0].contains("share connections, and this plan has none; remove it, or"),
         "{found:?}"
     );
     let plain = format!("target.url = \"http://10.0.0.1/\"\n{users}");
     let found = read(&plain).expect_err("it has no journeys");
     assert!(
-        found[0].contains("this plan has no journeys that do"),
+        found[0].contains("share connections, and this plan has none"),
         "{found:?}"
     );
 }
