@@ -81,14 +81,16 @@ impl PoolUsers {
         self.waiting.pop_front()
     }
 
-    /// A connection was of no use to the user at `place`. Returns how many in a row were before.
-    pub(crate) fn count_failure(&mut self, place: u32) -> u32 {
-        let failures = self.failures.entry(place).or_default();
-        *failures += 1;
-        *failures - 1
+    /// How many connections in a row were of no use to the user at `place`.
+    pub(crate) fn failures(&self, place: u32) -> u32 {
+        self.failures.get(&place).copied().unwrap_or(0)
     }
 
-    /// The user at `place` was served.
+    pub(crate) fn set_failures(&mut self, place: u32, failures: u32) {
+        self.failures.insert(place, failures);
+    }
+
+    /// A step of the user at `place` has ended, whether or not its connection was of use.
     pub(crate) fn forget_failures(&mut self, place: u32) {
         if !self.failures.is_empty() {
             self.failures.remove(&place);

@@ -14,8 +14,7 @@ pub(crate) struct Script {
     sharing: Option<SharingUsers>,
 }
 
-/// Virtual users who share connections: an operation that ends makes room for any of them, and each
-/// begins its next journey after a pause of its own, if it makes any.
+/// Virtual users who share connections, and the pause that each makes between two journeys.
 struct SharingUsers(Option<ThinkTime>);
 
 /// Which request an operation sends.
@@ -32,8 +31,8 @@ enum RequestChoice {
 
 /// Who goes through the script.
 enum Course {
-    /// Who goes through it once: an arrival, or one of several who share a connection.
-    Arrivals,
+    /// An operation is all that its slot does: arrivals, and users who share connections.
+    Once,
     /// An arrival goes through it once, on the connection that its log has it on.
     RecordedArrivals,
     /// A user begins anew whenever it is through, after a pause if it makes any.
@@ -60,14 +59,14 @@ impl Script {
             course: match &plan.load().shape {
                 Shape::Open { .. } => match plan.replay().map(|replay| replay.connections) {
                     Some(ReplayConnections::Recorded) => Course::RecordedArrivals,
-                    Some(ReplayConnections::Pooled) | None => Course::Arrivals,
+                    Some(ReplayConnections::Pooled) | None => Course::Once,
                 },
                 Shape::Closed {
                     max_connections: None,
                     think_time,
                     ..
                 } => Course::Users(*think_time),
-                Shape::Closed { .. } => Course::Arrivals,
+                Shape::Closed { .. } => Course::Once,
             },
             sharing: match plan.load().shape {
                 Shape::Closed {
@@ -96,7 +95,7 @@ impl Script {
     #[inline]
     pub(crate) fn after(&self, random: &mut Random) -> NextStep {
         match self.course {
-            Course::Arrivals => NextStep::Done,
+            Course::Once => NextStep::Done,
             Course::RecordedArrivals => NextStep::OfConnection,
             Course::Users(None) => NextStep::Begin,
             Course::Users(Some(pause)) => NextStep::BeginAfter(draw(pause, random)),

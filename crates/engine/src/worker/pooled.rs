@@ -126,10 +126,13 @@ impl Worker {
         let slot = if is_first { self.pick_slot() } else { None };
         match slot {
             Some(slot) => self.begin_pooled_step(slot, (place, now), now),
-            None => self.queue.push_back(Waiting::Step {
-                place,
-                since: Some(now),
-            }),
+            None => {
+                self.note_waiting_steps();
+                self.queue.push_back(Waiting::Step {
+                    place,
+                    since: Some(now),
+                });
+            }
         }
     }
 
@@ -164,26 +167,33 @@ impl Worker {
         }
     }
 
-    /// The places of the virtual users whose journeys these slots' operations belong to, if users
-    /// share connections.
+    /// The virtual users whose journeys these slots' operations belong to, if users share
+    /// connections: their places, and how many useless connections in a row they had before.
     #[cold]
-    pub(super) fn users_who_share(&self, slots: &[u32]) -> Vec<u32> {
-        if self.script.has_sharing_users() {
-            slots.iter().map(|&slot| self.journey_place(slot)).collect()
-        } else {
-            Vec::new()
-        }
+    pub(super) fn users_who_share(&self, slots: &[u32]) -> Vec<(u32, u32)> {
+        let users = self.requests.pool_users.as_ref();
+        let Some(users) = users.filter(|_| self.script.has_sharing_users()) else {
+            return Vec::new();
+        };
+        let user = |&slot: &u32| {
+            let place = self.journey_place(slot);
+            (place, users.failures(place))
+        };
+        slots.iter().map(user).collect()
     }
 
-    /// Makes users pause whose connection could not be opened, or broke before it served.
+    /// Makes users pause whose connection could not be opened, or broke before it served. Their
+    /// journeys have failed with it, so nothing else waits for the end of a pause.
     #[cold]
-    pub(super) fn back_off_sharing(&mut self, places: Vec<u32>, id: CellId, now: u64) {
+    pub(super) fn back_off_sharing(&mut self, users: Vec<(u32, u32)>, id: CellId, now: u64) {
         if self.phase != WorkerPhase::Firing {
             return;
         }
-        for place in places {
-            let users = self.requests.pool_users.as_mut();
-            let failures = users.map_or(0, |users| users.count_failure(place));
+        for (place, failures) in users {
+            debug_assert!(self.step_due_at(place).is_none(), "its journey has ended");
+            if let Some(users) = &mut self.requests.pool_users {
+                users.set_failures(place, failures + 1);
+            }
             self.pause_after_failures(place, failures, id, now);
         }
     }

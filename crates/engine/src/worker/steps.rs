@@ -129,9 +129,7 @@ impl Worker {
             journeys.end_step(place, (outcome, now), memories, &mut self.ledger.recorder);
         }
         if let Some(users) = &mut self.requests.pool_users {
-            if outcome == StepOutcome::Ok {
-                users.forget_failures(place);
-            }
+            users.forget_failures(place);
             self.go_on_pooled(journey, place, now);
         }
     }
