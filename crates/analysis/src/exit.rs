@@ -74,13 +74,16 @@ impl Document {
     }
 
     /// Returns whether nothing shows how the load that the plan asks for would have gone: an open
-    /// loop is too short to tell, or its own `max_connections` kept the load from being offered. In
-    /// a closed loop the users themselves are the load that was asked for.
+    /// loop is too short to tell, or the plan's own `max_connections` kept the load from being
+    /// offered. Users with a connection each are themselves the load that was asked for.
     #[must_use]
     pub fn is_load_untested(&self) -> bool {
-        let is_open = matches!(self.plan.load, LoadRecord::Open { .. });
+        let is_of_connections = match self.plan.load {
+            LoadRecord::Open { .. } => true,
+            LoadRecord::Closed { .. } => self.plan.load.connections_shared().is_some(),
+        };
         let is_plan_bound = self.verdict.verdict == Verdict::PlanBound;
-        self.verdict.needed_ns.is_some() || (is_open && is_plan_bound)
+        self.verdict.needed_ns.is_some() || (is_of_connections && is_plan_bound)
     }
 }
 

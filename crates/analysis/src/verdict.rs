@@ -122,6 +122,13 @@ pub(crate) fn limits_shown(document: &Document) -> Vec<LimitShown> {
     }
 }
 
+/// Returns whether steps of journeys waited while all connections that these share were in use.
+pub(crate) fn shared_connections_ran_out(document: &Document) -> bool {
+    let at_once = at_once::AtOnce::new(document);
+    let shared = at_once.filter(|it| it.bound == at_once::AtOnceBound::SharedConnections);
+    shared.is_some_and(|it| it.ran_out(document))
+}
+
 /// Returns the signs that a client could not do more, regardless of the outcome of the load.
 pub(crate) fn client_limits(document: &Document) -> Vec<String> {
     evidence_of(&VerdictReadings::new(document).client)

@@ -81,6 +81,9 @@ pub struct HoldFigures {
     pub busiest_worker_share: Option<f64>,
     /// Number of agents that fired.
     pub agents: u32,
+    /// Whether steps of journeys waited while all connections that these share were in use.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub connections_ran_out: bool,
 }
 
 /// The result of a hold.
@@ -217,6 +220,7 @@ impl HoldFigures {
             error_share: measured.operations.error_share,
             busiest_worker_share: document.busiest_worker_share(),
             agents: u32::try_from(document.agents.len()).unwrap_or(u32::MAX),
+            connections_ran_out: verdict::shared_connections_ran_out(document),
         }
     }
 

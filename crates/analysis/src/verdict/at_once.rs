@@ -13,14 +13,23 @@ pub(super) const AT_LIMIT: f64 = 0.75;
 pub(super) struct AtOnce {
     /// Number of operations.
     pub(super) number: u64,
-    /// Whether virtual users with a connection each are what bounds it.
-    pub(super) is_of_users: bool,
-    /// Whether connections are, which journeys share.
-    pub(super) is_shared: bool,
+    /// What bounds it.
+    pub(super) bound: AtOnceBound,
     /// Whether stages of a closed loop change it.
     pub(super) changes: bool,
     /// Description, such as `10 connections`.
     words: String,
+}
+
+/// What bounds the operations under way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum AtOnceBound {
+    /// Virtual users with a connection each.
+    Users,
+    /// Connections of arrivals, one or more for each.
+    Connections,
+    /// Connections that journeys share.
+    SharedConnections,
 }
 
 impl AtOnce {
@@ -41,8 +50,10 @@ impl AtOnce {
         };
         let of_connections = |max_connections: u32| AtOnce {
             number: u64::from(max_connections) * streams,
-            is_of_users: false,
-            is_shared: shared.is_some(),
+            bound: match shared {
+                Some(_) => AtOnceBound::SharedConnections,
+                None => AtOnceBound::Connections,
+            },
             changes: false,
             words: human::counted(u64::from(max_connections), "connection") + &each,
         };
@@ -63,8 +74,7 @@ impl AtOnce {
                 let users = reached.fold(u64::from(connections), u64::max);
                 AtOnce {
                     number: users * streams,
-                    is_of_users: true,
-                    is_shared: false,
+                    bound: AtOnceBound::Users,
                     changes: stages > 0,
                     words: human::counted(users, "user") + &each,
                 }
@@ -80,9 +90,12 @@ impl AtOnce {
         let waited = waits
             .map_or(0, |waits| waits.count)
             .max(operations.not_sent);
-        !self.is_of_users
-            && waited as f64 > WAITED_SHARE_MIN * operations.ended as f64
-            && (!self.is_shared || self.is_reached(document))
+        let has_waited = waited as f64 > WAITED_SHARE_MIN * operations.ended as f64;
+        match self.bound {
+            AtOnceBound::Users => false,
+            AtOnceBound::Connections => has_waited,
+            AtOnceBound::SharedConnections => has_waited && self.is_reached(document),
+        }
     }
 
     /// Returns whether as many operations were under way in a second.
@@ -95,11 +108,12 @@ impl AtOnce {
         row.in_service >= AT_LIMIT * self.number as f64
     }
 
-    /// Returns how many times as much was due as was carried; `None` in a closed loop.
+    /// Returns how many times as much was due as was carried; `None` if only the answers decide
+    /// how much is due: users begin after them, and so do later steps of journeys.
     pub(super) fn beyond(&self, document: &Document) -> Option<f64> {
         let rates = &document.measured.rates;
-        let is_open = matches!(document.plan.load, LoadRecord::Open { .. });
-        is_open.then(|| rates.due_per_second / rates.operations_per_second)
+        let is_due = self.bound == AtOnceBound::Connections;
+        is_due.then(|| rates.due_per_second / rates.operations_per_second)
     }
 
     /// Returns how many answers of the measured part can have come before a queue, if there was
@@ -111,7 +125,7 @@ impl AtOnce {
             let waits = figures.times.get("connection_wait");
             waits.is_some_and(|waits| waits.count > 0)
         };
-        let is_full_before = if self.is_of_users {
+        let is_full_before = if self.bound == AtOnceBound::Users {
             before.is_some_and(|figures| figures.operations.ended > self.number)
         } else {
             before.is_some_and(|figures| waits(&figures))
@@ -126,7 +140,7 @@ impl AtOnce {
     }
 
     pub(super) fn in_use(&self) -> String {
-        if self.is_of_users {
+        if self.bound == AtOnceBound::Users {
             format!("{} at most", self.words)
         } else {
             format!("all {} were in use", self.words)
@@ -147,7 +161,7 @@ impl AtOnce {
     pub(super) fn describe_gain(&self, document: &Document, per_second: Option<f64>) -> String {
         let mean_ns = mean_service_ns(document).unwrap_or(0.0);
         let measured = document.measured.rates.ok_per_second;
-        let (rate, verb) = if self.is_of_users {
+        let (rate, verb) = if self.bound == AtOnceBound::Users {
             (per_second.unwrap_or(measured), "bring")
         } else {
             (self.number as f64 * 1e9 / mean_ns, "can carry")
@@ -162,7 +176,7 @@ impl AtOnce {
     }
 
     pub(super) fn cure(&self) -> &'static str {
-        if self.is_of_users {
+        if self.bound == AtOnceBound::Users {
             "for more, write more users (load.connections)"
         } else {
             "raise load.max_connections"

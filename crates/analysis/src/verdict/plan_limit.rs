@@ -2,7 +2,7 @@
 //! way, and answers took no longer for that, so that more would bring more.
 
 use super::answers_by_load::AnswersByLoad;
-use super::at_once::{AT_LIMIT, AtOnce};
+use super::at_once::{AT_LIMIT, AtOnce, AtOnceBound};
 use super::counted_seconds::{is_known, measured};
 use super::phases::transfer_share;
 use super::queueing::{Queueing, QueueingLook};
@@ -64,11 +64,11 @@ pub(super) fn reading(document: &Document, is_blamed: bool) -> RuleReading {
     let Some(at_once) = AtOnce::new(document) else {
         return unknown;
     };
-    let is_used = at_once.is_of_users || at_once.ran_out(document);
+    let is_used = at_once.bound == AtOnceBound::Users || at_once.ran_out(document);
     if !is_used {
-        let figure = match at_once.is_shared {
-            true => "steps found a connection".to_owned(),
-            false => "arrivals found a connection".to_owned(),
+        let figure = match at_once.bound {
+            AtOnceBound::SharedConnections => "steps found a connection".to_owned(),
+            _ => "arrivals found a connection".to_owned(),
         };
         return RuleReading { figure, ..unknown };
     }
@@ -120,11 +120,13 @@ fn proof(document: &Document, at_once: &AtOnce) -> Option<Proof> {
 /// Looks for evidence in seconds with less under way. Journeys that begin together make the same
 /// step in the same second, so that more under way can be other requests.
 fn by_load(document: &Document, at_once: &AtOnce) -> Option<Proof> {
-    let answers = AnswersByLoad::new(document).filter(|_| !at_once.is_shared)?;
-    let is_reached = at_once.is_of_users || answers.most() >= AT_LIMIT * at_once.number as f64;
+    let answers = AnswersByLoad::new(document);
+    let answers = answers.filter(|_| at_once.bound != AtOnceBound::SharedConnections)?;
+    let is_reached =
+        at_once.bound == AtOnceBound::Users || answers.most() >= AT_LIMIT * at_once.number as f64;
     (is_reached && answers.took_no_longer()).then(|| Proof {
         words: answers.in_words(),
-        per_second: at_once.is_of_users.then(|| answers.most_per_second()),
+        per_second: (at_once.bound == AtOnceBound::Users).then(|| answers.most_per_second()),
     })
 }
 
@@ -134,13 +136,13 @@ fn is_at_limit_throughout(document: &Document, at_once: &AtOnce) -> bool {
     let ended = |row: &crate::Row| row.ended;
     let all: u64 = measured(document).map(ended).sum();
     let at_limit: u64 = measured(document).filter(is_at_limit).map(ended).sum();
-    at_once.is_of_users || at_limit as f64 >= AT_LIMIT_SHARE_MIN * all as f64
+    at_once.bound == AtOnceBound::Users || at_limit as f64 >= AT_LIMIT_SHARE_MIN * all as f64
 }
 
 /// Looks for evidence in the distribution of the answers' times.
 fn by_times(document: &Document, at_once: &AtOnce) -> Option<String> {
     if let Some(round_trip) =
-        round_trip(document).filter(|_| at_once.is_of_users || at_once.is_shared)
+        round_trip(document).filter(|_| at_once.bound != AtOnceBound::Connections)
     {
         return Some(round_trip);
     }

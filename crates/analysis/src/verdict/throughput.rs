@@ -166,7 +166,7 @@ fn users(document: &Document, stages: u32) -> Option<Followed> {
     Some(Followed {
         figure,
         reach: knee.reach().min(processing / PROCESSING_MIN),
-        is_shown: knee.goes_with_load(),
+        is_shown: knee.goes_with_load() && has_connections(document),
     })
 }
 

@@ -300,6 +300,16 @@ fn connections_that_journeys_share_can_be_the_plans_limit() {
         assert_eq!(verdict, Verdict::Undetermined, "{said}");
         assert!(!said.contains("max_connections"), "{said}");
     }
+    // Arrivals: that their answers are alike proves nothing, unless the server is idle.
+    let mut arriving = open(10, alike);
+    if let LoadRecord::Open { users, .. } = &mut arriving.plan.load {
+        *users = Some(500);
+    }
+    arriving.journeys = vec![JourneyFigures::default()];
+    let (verdict, said) = judged(&arriving);
+    assert_eq!(verdict, Verdict::Undetermined, "{said}");
+    let (verdict, said) = judged(&with_monitor(arriving, &idle()));
+    assert_eq!(verdict, Verdict::PlanBound, "{said}");
     // Answers that may have waited for one another: more connections would tell.
     let (verdict, said) = judged(&sharing(30, in_line));
     assert_eq!(verdict, Verdict::Undetermined, "{said}");

@@ -553,6 +553,20 @@ fn knee_ends_with_the_resource_that_the_hold_beyond_it_names() {
 }
 
 #[test]
+fn users_who_wait_for_the_plans_own_connections_have_no_knee() {
+    for (ran_out, has_knee) in [(false, true), (true, false)] {
+        let mut search = users(1.0, 500.0);
+        run(&mut search, |amount, _| {
+            let mut result = result(HoldOutcome::Passed, 10.0 * amount.min(55.0));
+            result.figures.connections_ran_out = ran_out && amount > 55.0;
+            result
+        });
+        let knee = &search.record().knee;
+        assert_eq!(knee.is_some(), has_knee, "{knee:?}");
+    }
+}
+
+#[test]
 fn throughput_that_follows_load_to_the_end_has_no_knee() {
     let mut search = users(1.0, 100.0);
     run(&mut search, |amount, _| passed(amount));
