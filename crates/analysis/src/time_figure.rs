@@ -195,6 +195,7 @@ fn is_cut_short(outcome: Outcome, metric: Metric) -> bool {
                     | Metric::FirstEvent
                     | Metric::FirstEventService
                     | Metric::MessageTime
+                    | Metric::PingTime
             )
         }
         Outcome::NotSent => metric != Metric::ScheduleDelay,

@@ -68,6 +68,8 @@ pub enum Metric {
     EventGap,
     /// Answer − due, of messages sent over WebSockets.
     MessageTime,
+    /// Pong − sent, of pings sent over WebSockets.
+    PingTime,
 }
 
 impl Outcome {
@@ -121,7 +123,7 @@ impl Metric {
     }
 
     /// All, in the order of reports.
-    pub const ALL: [Metric; 22] = [
+    pub const ALL: [Metric; 23] = [
         Metric::ResponseTime,
         Metric::ServiceTime,
         Metric::Lateness,
@@ -144,6 +146,7 @@ impl Metric {
         Metric::FirstEventService,
         Metric::EventGap,
         Metric::MessageTime,
+        Metric::PingTime,
     ];
 
     /// Whether its values are nanoseconds; otherwise they are thousandths of a ratio.
@@ -181,6 +184,7 @@ impl Metric {
             Metric::FirstEventService => "first_event_service",
             Metric::EventGap => "event_gap",
             Metric::MessageTime => "message_time",
+            Metric::PingTime => "ping_time",
         }
     }
 }

@@ -20,12 +20,13 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// Version of what [`Snapshot::encode`] writes. Its golden file stands in `tests/golden`.
-pub(crate) const VERSION: u8 = 17;
+pub(crate) const VERSION: u8 = 18;
 
-/// The versions before, of which run logs are read: without pings of WebSockets, before that
-/// without the texts of gRPC calls that failed, without WebSockets, without gRPC calls, groups and
-/// steps that were skipped, without journeys, then without tokens and signing, without withheld
-/// bodies, without streamed answers, without followed redirects, and without failed rows.
+/// The versions before, of which run logs are read: without the times of pings of WebSockets,
+/// before that without such pings, without the texts of gRPC calls that failed, without WebSockets,
+/// without gRPC calls, groups and steps that were skipped, without journeys, then without tokens
+/// and signing, without withheld bodies, without streamed answers, without followed redirects, and
+/// without failed rows.
 const WITHOUT_GRPC_MESSAGES: u8 = 15;
 const WITHOUT_WEBSOCKETS: u8 = 14;
 const WITHOUT_GRPC_AND_GROUPS: u8 = 13;

@@ -329,15 +329,19 @@ fn before_streams() -> Snapshot {
 
 /// Something of everything, the same for ever: what the encoding is pinned with.
 fn everything() -> Snapshot {
-    with_sockets(&[
-        WebSocketFact::Pinged,
-        WebSocketFact::Ponged,
-        WebSocketFact::AnsweredLate,
-    ])
+    with_pings(|recorder, key| {
+        recorder.ping_answered(key, MS, 3 * MS);
+        recorder.ping_missed(key, MS, 700 * MS);
+    })
+}
+
+/// With pings whose times, or facts, `pongs` records.
+fn with_pings(pongs: impl Fn(&mut Recorder, CellId)) -> Snapshot {
+    with_sockets(&[WebSocketFact::Pinged, WebSocketFact::AnsweredLate], pongs)
 }
 
 /// With these facts of WebSockets beside those that the encoding before the last one could hold.
-fn with_sockets(more: &[WebSocketFact]) -> Snapshot {
+fn with_sockets(more: &[WebSocketFact], pongs: impl Fn(&mut Recorder, CellId)) -> Snapshot {
     let (mut recorder, key) = filled();
     let facts = [
         WebSocketFact::Opened,
@@ -349,6 +353,7 @@ fn with_sockets(more: &[WebSocketFact]) -> Snapshot {
     for fact in facts.iter().chain(more) {
         recorder.count_websocket(key, *fact, 1, MS);
     }
+    pongs(&mut recorder, key);
     recorder.message_answered(key, MS, 5 * MS);
     for text in ["busy", "", "busy", "no room"] {
         recorder.count_grpc_message(key, GrpcStatus::Unavailable, text);
@@ -511,13 +516,18 @@ fn filled() -> (Recorder, CellId) {
 /// `everything().encode()` gives, written once by UPDATE_GOLDEN=1.
 #[test]
 fn versions_are_read_as_they_were_written() {
-    let golden = include_bytes!("golden/snapshot-v17.bin");
+    let golden = include_bytes!("golden/snapshot-v18.bin");
     assert_eq!(Snapshot::decode(golden), Ok(everything()));
+    let without_times = with_pings(|recorder, key| {
+        recorder.count_websocket(key, WebSocketFact::Ponged, 1, MS);
+    });
+    let golden = include_bytes!("golden/snapshot-v17.bin");
+    assert_eq!(Snapshot::decode(golden), Ok(without_times));
     let golden = include_bytes!("golden/snapshot-v16.bin");
-    assert_eq!(Snapshot::decode(golden), Ok(with_sockets(&[])));
+    assert_eq!(Snapshot::decode(golden), Ok(with_sockets(&[], |_, _| ())));
     let without_messages = Snapshot {
         grpc_messages: GrpcMessages::default(),
-        ..with_sockets(&[])
+        ..with_sockets(&[], |_, _| ())
     };
     let golden = include_bytes!("golden/snapshot-v15.bin");
     assert_eq!(Snapshot::decode(golden), Ok(without_messages));
@@ -567,22 +577,22 @@ fn versions_are_read_as_they_were_written() {
 #[test]
 fn latest_version_is_written_as_it_was() {
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/snapshot-v17.bin");
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/snapshot-v18.bin");
         std::fs::write(path, everything().encode()).unwrap();
     }
     // The deflate stream's own bytes belong to the compressor.
     let written = everything().encode();
-    let golden = include_bytes!("golden/snapshot-v17.bin");
+    let golden = include_bytes!("golden/snapshot-v18.bin");
     assert_eq!(inflated(&written[1..]), inflated(&golden[1..]));
-    assert_eq!([written[0], golden[0]], [17, 17]);
+    assert_eq!([written[0], golden[0]], [18, 18]);
 }
 
 #[test]
 fn bytes_that_are_no_snapshot_are_refused_with_the_reason() {
     assert_eq!(Snapshot::decode(&[]), Err(DecodeError::Empty));
     assert_eq!(
-        Snapshot::decode(&[18, 0]).unwrap_err().to_string(),
-        "snapshot of version 18, only versions 7 to 17 are understood; agents and coordinator \
+        Snapshot::decode(&[19, 0]).unwrap_err().to_string(),
+        "snapshot of version 19, only versions 7 to 18 are understood; agents and coordinator \
          must be of one version"
     );
     let too_long = vec![7; Snapshot::MAX_ENCODED_BYTES + 1];

@@ -243,6 +243,14 @@ impl ThresholdMetric {
         }
     }
 
+    /// Whether the metric is about the pings of WebSockets.
+    pub(crate) fn is_of_pings(&self) -> bool {
+        match self {
+            ThresholdMetric::Time { histogram, .. } => histogram == Metric::PingTime.name(),
+            ThresholdMetric::Number(_) => false,
+        }
+    }
+
     /// Whether the metric exists for a single request. Connections and their handshakes serve all
     /// requests, and the loop's lag is the client's.
     pub(crate) fn is_of_requests(&self) -> bool {

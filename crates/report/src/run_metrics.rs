@@ -486,6 +486,7 @@ fn websockets(document: &Document) -> Vec<RunMetric<'_>> {
             "From the instant a message was due to its answer.",
             &document.measured,
         ),
+        RunMetric::times("ping_time", "From a ping to its pong.", &document.measured),
     ]
 }
 

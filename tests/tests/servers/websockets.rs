@@ -76,6 +76,10 @@ fn run_over(over: Over, path: &str, sections: &str, exit: i32) -> Option<Value> 
     }
     result["codes_seen"] = seen["codes"].clone();
     result["pings_seen"] = seen["pings"].clone();
+    if let Some(times) = times.get("ping_time") {
+        result["ping_times"] = (times.count - times.timed_out).into();
+        result["pings_missed"] = times.timed_out.into();
+    }
     result["ok"] = document.measured.operations.ok.into();
     let errors = document.measured.errors.iter();
     let errors = errors.map(|error| (error.name.clone(), error.count.into()));
@@ -164,6 +168,7 @@ fn sockets_over_http_2_are_held_and_fail_by_themselves() {
     );
     assert_eq!(result["codes_seen"], json!({"1001": 6}), "{result}");
     assert_eq!(result["pings"], result["pings_seen"], "{result}");
+    assert_eq!(result["ping_times"], result["pongs"], "{result}");
     let closed = "load = { connections = 2, requests = 6 }\n[request.websocket]\n\
                   message = \"x\"\ncount = 2\n";
     let result = run_over(Over::Http2(3), "/close", closed, 1).expect("the same servers");
@@ -226,6 +231,8 @@ fn pings_have_their_pongs_or_their_socket_fails() {
     let deaf = run("/deaf", load, 1).unwrap();
     assert_eq!(deaf["errors"], json!({"websocket.no_pong": 6}));
     assert_eq!([&deaf["pings"], &deaf["pings_seen"]], [6, 6]);
+    assert_eq!([&deaf["ping_times"], &deaf["pings_missed"]], [0, 6]);
+    assert_eq!(heard["ping_times"], heard["pongs"], "{heard}");
 }
 
 #[test]

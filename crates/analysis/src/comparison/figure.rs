@@ -120,7 +120,7 @@ impl Figure {
 }
 
 /// In the order of the table.
-pub(crate) static FIGURES: [Figure; 22] = [
+pub(crate) static FIGURES: [Figure; 23] = [
     rate(
         "rate",
         Unit::PerSecond,
@@ -213,6 +213,11 @@ pub(crate) static FIGURES: [Figure; 22] = [
     cost(
         "message_time.p99",
         |document| time(document, "message_time", Some(99.0)),
+        None,
+    ),
+    cost(
+        "ping_time.p99",
+        |document| time(document, "ping_time", Some(99.0)),
         None,
     ),
     share(

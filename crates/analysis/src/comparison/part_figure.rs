@@ -37,7 +37,7 @@ const fn cost<V>(name: &'static str, unit: Unit, of: V) -> PartFigure<V> {
     }
 }
 
-static OF_REQUESTS: [OfRequest; 8] = [
+static OF_REQUESTS: [OfRequest; 9] = [
     rate("rate", |figures, document| {
         with_quantum(figures.rates.ok_per_second, once(document))
     }),
@@ -58,6 +58,9 @@ static OF_REQUESTS: [OfRequest; 8] = [
     }),
     cost("message_time.p99", Unit::Ns, |figures, _| {
         statistic(figures.times.get("message_time")?, Some(99.0))
+    }),
+    cost("ping_time.p99", Unit::Ns, |figures, _| {
+        statistic(figures.times.get("ping_time")?, Some(99.0))
     }),
     cost("errors.share", Unit::Share, |figures, _| {
         share_of(figures.operations.errors, figures.operations.ended)

@@ -81,8 +81,8 @@ pub(crate) struct SocketNews {
     pub(crate) received: u64,
     /// For each answer, when its message was due.
     pub(crate) answered: Vec<u64>,
-    /// Whether the latest ping of ours was answered.
-    pub(crate) is_ponged: bool,
+    /// When the latest ping of ours was sent, if its pong has come.
+    pub(crate) ponged: Option<u64>,
     /// The code with which the server has closed; 1005 if it gave none.
     pub(crate) closed: Option<u16>,
     pub(crate) fault: Option<WebSocketFault>,
@@ -101,8 +101,8 @@ pub(crate) enum SocketStep {
     WaitUntil(u64),
     /// The time of a message is up.
     Unanswered,
-    /// The time of a ping is up.
-    NoPong,
+    /// The time of the ping is up that was sent at `sent_at`.
+    NoPong { sent_at: u64 },
     /// The peer takes no more of what is sent, or does not answer our close frame.
     Stalled,
 }
@@ -159,7 +159,9 @@ impl SocketSession {
             // Only the latest one needs an answer (RFC 6455 §5.5.3), so that a peer that reads none
             // makes nothing grow.
             PeerFrame::Ping(payload) => *ping = Some(payload.to_vec()),
-            PeerFrame::Pong(payload) => news.is_ponged |= own_pings.are_answered_by(payload),
+            PeerFrame::Pong(payload) => {
+                news.ponged = news.ponged.or(own_pings.take_answered_by(payload));
+            }
             PeerFrame::Close(code) => news.closed = Some(code.unwrap_or(NO_CODE)),
         });
         self.news.fault = fed.err();
@@ -272,9 +274,10 @@ impl SocketSession {
         if up_at.is_some_and(|up_at| up_at <= now) {
             return SocketStep::Unanswered;
         }
-        let pong_up_at = self.own_pings.awaited_since.map(|since| since + timeout);
-        if pong_up_at.is_some_and(|up_at| up_at <= now) {
-            return SocketStep::NoPong;
+        let pinged_at = self.own_pings.awaited_since;
+        let pong_up_at = pinged_at.map(|since| since + timeout);
+        if let Some(sent_at) = pinged_at.filter(|sent_at| sent_at + timeout <= now) {
+            return SocketStep::NoPong { sent_at };
         }
         if left_at.is_some() {
             return match up_at {
@@ -385,10 +388,14 @@ impl SocketSession {
 }
 
 impl OwnPings {
-    /// A pong has come; returns whether it answers the latest ping. One that answers none is no
-    /// fault (RFC 6455 §5.5.3).
-    fn are_answered_by(&mut self, payload: &[u8]) -> bool {
-        payload == self.sent.to_be_bytes() && self.awaited_since.take().is_some()
+    /// A pong has come; returns when the latest ping was sent, if it answers that. One that answers
+    /// none is no fault (RFC 6455 §5.5.3).
+    fn take_answered_by(&mut self, payload: &[u8]) -> Option<u64> {
+        if payload == self.sent.to_be_bytes() {
+            self.awaited_since.take()
+        } else {
+            None
+        }
     }
 }
 

@@ -43,8 +43,8 @@ impl Worker {
         }
         let answered = news.answered.len() as u64;
         recorder.count_websocket(id, WebSocketFact::Answered, answered, at);
-        if news.is_ponged {
-            recorder.count_websocket(id, WebSocketFact::Ponged, 1, at);
+        if let Some(sent_at) = news.ponged {
+            recorder.ping_answered(id, sent_at, at);
         }
         if let Some(code) = news.closed {
             recorder.count_websocket(id, WebSocketFact::Closed(code), 1, at);
@@ -155,7 +155,8 @@ impl Worker {
                     let fault = WebSocketFault::Unanswered;
                     return self.fail_socket(slot, Kind::WebSocketFault(fault));
                 }
-                SocketStep::NoPong => {
+                SocketStep::NoPong { sent_at } => {
+                    self.ledger.recorder.ping_missed(id, sent_at, now);
                     let fault = WebSocketFault::NoPong;
                     return self.fail_socket(slot, Kind::WebSocketFault(fault));
                 }

@@ -23,19 +23,38 @@ impl Recorder {
         if BLIND {
             return;
         }
-        let key = self.key_of_message(key, due);
-        let time = at.saturating_sub(due);
-        self.cell(key)
-            .record(Outcome::Ok, Metric::MessageTime, time);
+        self.record_message(key, (Outcome::Ok, Metric::MessageTime), due, at);
+    }
+
+    /// A ping that was sent at `sent_at` had its pong at `at`.
+    pub fn ping_answered(&mut self, key: CellId, sent_at: u64, at: u64) {
+        self.count_websocket(key, WebSocketFact::Ponged, 1, at);
+        if !BLIND {
+            self.record_message(key, (Outcome::Ok, Metric::PingTime), sent_at, at);
+        }
+    }
+
+    /// A ping that was sent at `sent_at` had no pong by `at`, when its time was up.
+    pub fn ping_missed(&mut self, key: CellId, sent_at: u64, at: u64) {
+        self.record_message(key, (Outcome::TimedOut, Metric::PingTime), sent_at, at);
     }
 
     /// A message that was due at `due` had no answer by `at`, when its time was up: what it had
     /// waited is a lower bound.
     pub fn message_missed(&mut self, key: CellId, due: u64, at: u64) {
-        let key = self.key_of_message(key, due);
-        let time = at.saturating_sub(due);
-        self.cell(key)
-            .record(Outcome::TimedOut, Metric::MessageTime, time);
+        self.record_message(key, (Outcome::TimedOut, Metric::MessageTime), due, at);
+    }
+
+    fn record_message(
+        &mut self,
+        key: CellId,
+        (outcome, metric): (Outcome, Metric),
+        from: u64,
+        to: u64,
+    ) {
+        let key = self.key_of_message(key, from);
+        let time = to.saturating_sub(from);
+        self.cell(key).record(outcome, metric, time);
     }
 
     fn key_of_message(&self, key: CellId, instant: u64) -> CellId {

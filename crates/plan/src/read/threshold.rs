@@ -169,6 +169,17 @@ fn refuse_without_stream(
              [request.websocket] with message = \"…\"",
         );
     }
+    let has_pings = |request: &Request| {
+        let mut socket = request.websocket.iter();
+        socket.any(|socket| socket.ping.is_some())
+    };
+    let mut meant = requests.iter().filter(|request| is_meant(request));
+    if metric.is_of_pings() && !meant.any(has_pings) {
+        field.problem(
+            "is about pings of WebSockets, and no request sends any; write [request.websocket] \
+             with ping = \"20s\"",
+        );
+    }
 }
 
 fn example(metric: &ThresholdMetric) -> &'static str {

@@ -28,10 +28,11 @@ const PHASES: [(&str, &str); 11] = [
 ];
 
 /// The rows of the table of percentiles.
-const LISTED: [(&str, &str); 6] = [
+const LISTED: [(&str, &str); 7] = [
     ("response time", "response_time"),
     ("first event", "first_event"),
     ("message time", "message_time"),
+    ("ping time", "ping_time"),
     ("service time", "service_time"),
     ("lateness", "lateness"),
     ("connection wait", "connection_wait"),

@@ -182,7 +182,7 @@ fn pinged() -> SocketSession {
 
 fn pong(socket: &mut SocketSession, payload: &[u8], at: u64) -> bool {
     socket.take(&[&[0x8a, payload.len() as u8], payload].concat());
-    socket.take_news(at).is_ponged
+    socket.take_news(at).ponged.is_some()
 }
 
 #[test]
@@ -219,7 +219,10 @@ fn ping_without_a_pong_fails_and_one_that_cannot_leave_waits() {
     let up_at = 1000 * MS + TIMEOUT;
     let waits = SocketStep::WaitUntil(up_at);
     assert_eq!(socket.next(up_at - 1, TIMEOUT, false), waits);
-    assert_eq!(socket.next(up_at, TIMEOUT, false), SocketStep::NoPong);
+    assert_eq!(
+        socket.next(up_at, TIMEOUT, false),
+        SocketStep::NoPong { sent_at: 1000 * MS }
+    );
     // The end of the load does not wait for a pong.
     socket.leave(1200 * MS);
     let close = SocketStep::Close(GOING_AWAY);
