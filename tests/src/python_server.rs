@@ -1,5 +1,5 @@
 //! Python's own servers with a thread per connection, from `servers/python`: one whose answers take
-//! a given time, `sleeping.py`; one that reads bodies, `bodies.py`; one that streams lines,
+//! a given time, `sleeping.py`; one that stalls at a path, `stalling.py`; one that reads bodies, `bodies.py`; one that streams lines,
 //! `lines.py`; one whose token runs out, `expiring.py`; one that hands out tokens, `tokens.py`;
 //! one that verifies requests signed for AWS, `signed.py`; one with pages of HTML,
 //! `pages.py`; and one of WebSockets, by a library of others, `sockets.py`.
@@ -14,6 +14,7 @@ use std::process::Command;
 use tempfile::TempDir;
 
 const SLEEPING: &str = include_str!("../servers/python/sleeping.py");
+const STALLING: &str = include_str!("../servers/python/stalling.py");
 const BODIES: &str = include_str!("../servers/python/bodies.py");
 const LINES: &str = include_str!("../servers/python/lines.py");
 const EXPIRING: &str = include_str!("../servers/python/expiring.py");
@@ -42,6 +43,15 @@ impl PythonServer {
     #[must_use]
     pub fn start(ip: IpAddr, arguments: &[&str]) -> Option<PythonServer> {
         PythonServer::start_script(SLEEPING, ip, arguments)
+    }
+
+    /// Starts one on `ip` whose requests for `path` wait for the end of a stall, half a second of
+    /// every two, and which writes each answer as a line of the file `seen`: path, and the seconds
+    /// that it took. `None` if Python is not installed.
+    #[must_use]
+    pub fn stalling(ip: IpAddr, seen: &Path, path: &str) -> Option<PythonServer> {
+        let arguments = [seen.to_str().unwrap(), path, "2", "0.5"];
+        PythonServer::start_script(STALLING, ip, &arguments)
     }
 
     /// Starts one on `ip` that writes what it reads of bodies to the file `seen`, a line of JSON

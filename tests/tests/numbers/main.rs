@@ -14,6 +14,7 @@ mod drain;
 mod rates;
 mod reading;
 mod stalls;
+mod steps;
 mod throttled;
 
 use interop::{Finished, Tried, ensure, try_up_to};
