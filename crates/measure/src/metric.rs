@@ -25,12 +25,12 @@ pub enum Metric {
     ResponseTime,
     /// done − begun.
     ServiceTime,
-    /// begun − intended; open loop only. The sum of the two below.
+    /// begun − intended; in an open loop, and of users who share connections. The sum of the two
+    /// below.
     Lateness,
-    /// noticed − intended: due until the loop took notice, the client's own part of the lateness;
-    /// open loop only.
+    /// noticed − intended: due until the loop took notice, the client's own part of the lateness.
     ScheduleDelay,
-    /// begun − noticed: waiting for a free connection, of arrivals that had to; open loop only.
+    /// begun − noticed: waiting for a free connection, of operations that had to.
     ConnectionWait,
     /// Duration of name resolution.
     Dns,

@@ -101,8 +101,8 @@ pub(crate) enum SocketStep {
     WaitUntil(u64),
     /// The time of a message is up.
     Unanswered,
-    /// The time of the ping is up that was sent at `sent_at`.
-    NoPong { sent_at: u64 },
+    /// The time of a ping is up.
+    NoPong,
     /// The peer takes no more of what is sent, or does not answer our close frame.
     Stalled,
 }
@@ -147,7 +147,7 @@ impl SocketSession {
             own_pings,
             ..
         } = self;
-        // What comes after our close frame answers nothing that is measured.
+        // A message that comes after our close frame answers nothing that is measured; a pong does.
         let is_closing = matches!(state, SocketState::Closing { .. });
         let fed = reader.feed(bytes, &mut |arrival| match arrival {
             PeerFrame::Message(message) => {
@@ -256,6 +256,11 @@ impl SocketSession {
         missed
     }
 
+    /// When the latest ping was sent, if it has no pong.
+    pub(crate) fn ping_sent_at(&self) -> Option<u64> {
+        self.own_pings.awaited_since
+    }
+
     /// What is to be done for it at `now`. `has_unsent` if what was sent before waits for the
     /// peer, which may let wait for `timeout` nanoseconds.
     pub(crate) fn next(&self, now: u64, timeout: u64, has_unsent: bool) -> SocketStep {
@@ -274,10 +279,9 @@ impl SocketSession {
         if up_at.is_some_and(|up_at| up_at <= now) {
             return SocketStep::Unanswered;
         }
-        let pinged_at = self.own_pings.awaited_since;
-        let pong_up_at = pinged_at.map(|since| since + timeout);
-        if let Some(sent_at) = pinged_at.filter(|sent_at| sent_at + timeout <= now) {
-            return SocketStep::NoPong { sent_at };
+        let pong_up_at = self.own_pings.awaited_since.map(|since| since + timeout);
+        if pong_up_at.is_some_and(|up_at| up_at <= now) {
+            return SocketStep::NoPong;
         }
         if left_at.is_some() {
             return match up_at {

@@ -155,8 +155,7 @@ impl Worker {
                     let fault = WebSocketFault::Unanswered;
                     return self.fail_socket(slot, Kind::WebSocketFault(fault));
                 }
-                SocketStep::NoPong { sent_at } => {
-                    self.ledger.recorder.ping_missed(id, sent_at, now);
+                SocketStep::NoPong => {
                     let fault = WebSocketFault::NoPong;
                     return self.fail_socket(slot, Kind::WebSocketFault(fault));
                 }
@@ -226,8 +225,8 @@ impl Worker {
         });
     }
 
-    /// Records what the messages of a socket have waited that failed at `now`, with its operation:
-    /// an answer would have taken longer.
+    /// Records what the messages and the ping of a socket have waited that failed at `now`, with
+    /// its operation: an answer would have taken longer.
     #[cold]
     pub(super) fn note_missed_messages(&mut self, slot: u32, id: CellId, now: u64) {
         let (seat, lane) = (self.seats.seat_of(slot), self.seats.lane_of(slot));
@@ -238,6 +237,9 @@ impl Worker {
         };
         for due in socket.missed(now) {
             self.ledger.recorder.message_missed(id, due, now);
+        }
+        if let Some(sent_at) = socket.ping_sent_at() {
+            self.ledger.recorder.ping_missed(id, sent_at, now);
         }
     }
 
