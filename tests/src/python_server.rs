@@ -1,8 +1,8 @@
 //! Python's own servers with a thread per connection, from `servers/python`: one whose answers take
-//! a given time, `sleeping.py`; one that stalls at a path, `stalling.py`; one that reads bodies, `bodies.py`; one that streams lines,
-//! `lines.py`; one whose token runs out, `expiring.py`; one that hands out tokens, `tokens.py`;
-//! one that verifies requests signed for AWS, `signed.py`; one with pages of HTML,
-//! `pages.py`; and one of WebSockets, by a library of others, `sockets.py`.
+//! a given time, `sleeping.py`; one that stalls at a path, `stalling.py`; one that reads bodies,
+//! `bodies.py`; one that streams lines, `lines.py`; one whose token runs out, `expiring.py`; one
+//! that hands out tokens, `tokens.py`; one that verifies requests signed for AWS, `signed.py`; one
+//! with pages of HTML, `pages.py`; and one of WebSockets, by a library of others, `sockets.py`.
 
 use crate::ports::free_ports;
 use crate::process::start_ready;

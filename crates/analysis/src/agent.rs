@@ -51,7 +51,7 @@ pub struct AgentResult {
     /// took no time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_drain: Option<CpuFigures>,
-    /// How late operations began; open loop only.
+    /// How late operations began; absent if each user has a connection of its own.
     pub lateness: Option<TimeFigure>,
     /// The client's own part of the lateness: from the due instant until the agent's loop noticed
     /// it.

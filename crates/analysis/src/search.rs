@@ -226,13 +226,10 @@ impl LoadSearch {
 
     /// Narrows the gap between the fewest users at the plateau and the most below it.
     fn narrow_knee(&mut self) {
-        // In an open loop throughput cannot exceed the arrival rate: only users have a knee. One of
-        // users who wait for the plan's own connections would be the plan's.
-        let mut results = self.record.steps.iter().map(|step| &step.result);
-        let ran_out = results.any(|result| result.figures.connections_ran_out);
+        // In an open loop throughput cannot exceed the arrival rate: only users have a knee.
         self.record.knee = match self.record.bounds.amount() {
-            LoadUnit::Users if !ran_out => Knee::from_holds(&self.record.throughputs()),
-            LoadUnit::Users | LoadUnit::Rate => None,
+            LoadUnit::Users => Knee::from_holds(&self.record.throughputs()),
+            LoadUnit::Rate => None,
         };
         let made = self
             .record

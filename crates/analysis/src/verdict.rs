@@ -123,7 +123,7 @@ pub(crate) fn limits_shown(document: &Document) -> Vec<LimitShown> {
 }
 
 /// Returns whether steps of journeys waited while all connections that these share were in use.
-pub(crate) fn shared_connections_ran_out(document: &Document) -> bool {
+pub(crate) fn connections_ran_out(document: &Document) -> bool {
     let at_once = at_once::AtOnce::new(document);
     let shared = at_once.filter(|it| it.bound == at_once::AtOnceBound::SharedConnections);
     shared.is_some_and(|it| it.ran_out(document))

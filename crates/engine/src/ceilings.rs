@@ -69,11 +69,7 @@ fn check_connections(plan: &Plan, shares: &[Share], policy: &Policy) -> Result<(
     else {
         return Ok(());
     };
-    let field = if shares.iter().any(|share| share.max_connections.is_some()) {
-        "load.max_connections"
-    } else {
-        "load.connections"
-    };
+    let field = shares.first().map_or("load", Share::connections_field);
     above(
         field,
         connections.to_string(),

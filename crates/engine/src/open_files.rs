@@ -16,7 +16,12 @@ pub(crate) fn check_open_files(plan: &Plan, shares: &[Share]) -> Result<(), Prep
     let asked = users.saturating_mul(plan.target().destinations().count() as u32);
     match getrlimit(Resource::Nofile).maximum {
         Some(limit) if u64::from(asked) + OPEN_FILES_BESIDE > limit => {
-            Err(PrepareError::OpenFiles { asked, limit })
+            let field = shares.first().map(Share::connections_field);
+            Err(PrepareError::OpenFiles {
+                field: field.unwrap_or("load"),
+                asked,
+                limit,
+            })
         }
         _ => Ok(()),
     }

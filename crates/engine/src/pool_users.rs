@@ -86,6 +86,8 @@ impl PoolUsers {
         self.failures.get(&place).copied().unwrap_or(0)
     }
 
+    /// The latest connection of the user at `place` was of no use, and so were those before:
+    /// `failures` in a row.
     pub(crate) fn set_failures(&mut self, place: u32, failures: u32) {
         self.failures.insert(place, failures);
     }

@@ -72,10 +72,12 @@ pub enum PrepareError {
     },
     /// The share has more connections than the process may have open files.
     #[error(
-        "load.connections: this agent's share is {asked}, and it may open {limit} files; raise \
-         the hard limit (ulimit -Hn, LimitNOFILE=), or use more agents"
+        "{field}: this agent's share is {asked}, and it may open {limit} files; raise the hard \
+         limit (ulimit -Hn, LimitNOFILE=), or use more agents"
     )]
     OpenFiles {
+        /// Field of the plan that bounds connections.
+        field: &'static str,
         /// Connections of the share.
         asked: u32,
         /// Hard limit of open files.

@@ -42,9 +42,10 @@ impl Share {
     /// The field of the plan that bounds connections.
     #[must_use]
     pub fn connections_field(&self) -> &'static str {
-        match self.max_connections {
-            Some(_) => "load.max_connections",
-            None => "load.connections",
+        match (self.max_connections, self.peak_connections) {
+            (Some(most), Some(users)) if users <= most => "load.users",
+            (Some(_), _) => "load.max_connections",
+            (None, _) => "load.connections",
         }
     }
 

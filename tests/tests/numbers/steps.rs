@@ -39,8 +39,8 @@ fn try_once(load: &str, connection: &str) -> Tried {
     let requests = ["a", "b", "c", "d"].map(request).join(", ");
     let plan = format!(
         "name = \"numbers\"\ntarget.url = {:?}\nrequest = [{requests}]\njourney = {{ connection = \
-         {connection:?}, steps = [\"a\", {{ pause = \"100ms\" }}, \"b\", \"c\", \"d\"] }}\nload = {{ \
-         {load}, journeys = 240 }}\n",
+         {connection:?}, steps = [\"a\", {{ pause = \"100ms\" }}, \"b\", \"c\", \"d\"] }}\n\
+         load = {{ {load}, journeys = 240 }}\n",
         server.url()
     );
     let finished = CoordinatorCommand::local(1, &plan).run();

@@ -220,7 +220,7 @@ impl HoldFigures {
             error_share: measured.operations.error_share,
             busiest_worker_share: document.busiest_worker_share(),
             agents: u32::try_from(document.agents.len()).unwrap_or(u32::MAX),
-            connections_ran_out: verdict::shared_connections_ran_out(document),
+            connections_ran_out: verdict::connections_ran_out(document),
         }
     }
 

@@ -107,10 +107,12 @@ impl SearchRecord {
     /// Returns amount and throughput of every hold that says something about the server.
     pub(crate) fn throughputs(&self) -> Vec<(f64, f64)> {
         let counts = |step: &&HoldRecord| {
-            matches!(
-                step.result.outcome,
-                HoldOutcome::Passed | HoldOutcome::Failed { .. }
-            )
+            // One whose users waited for the plan's own connections shows what these carry.
+            !step.result.figures.connections_ran_out
+                && matches!(
+                    step.result.outcome,
+                    HoldOutcome::Passed | HoldOutcome::Failed { .. }
+                )
         };
         self.steps
             .iter()

@@ -26,7 +26,7 @@ pub(super) struct AtOnce {
 pub(super) enum AtOnceBound {
     /// Virtual users with a connection each.
     Users,
-    /// Connections of arrivals, one or more for each.
+    /// Connections that arrivals take, each for as long as it needs one.
     Connections,
     /// Connections that journeys share.
     SharedConnections,
@@ -57,21 +57,29 @@ impl AtOnce {
             changes: false,
             words: human::counted(u64::from(max_connections), "connection") + &each,
         };
+        let most_users = |first: u32| {
+            let reached = document.plan.stages.iter().map(|stage| stage.to as u64);
+            reached.fold(u64::from(first), u64::max)
+        };
         Some(match document.plan.load {
             LoadRecord::Open {
                 max_connections, ..
-            }
-            | LoadRecord::Closed {
+            } => of_connections(max_connections),
+            LoadRecord::Closed {
+                connections,
                 max_connections: Some(max_connections),
                 ..
-            } => of_connections(max_connections),
+            } => {
+                let shared = of_connections(max_connections);
+                // Fewer users cannot use them all, and how often they pause is unknown.
+                return Some(shared).filter(|it| it.number < most_users(connections));
+            }
             LoadRecord::Closed {
                 connections,
                 stages,
                 ..
             } => {
-                let reached = document.plan.stages.iter().map(|stage| stage.to as u64);
-                let users = reached.fold(u64::from(connections), u64::max);
+                let users = most_users(connections);
                 AtOnce {
                     number: users * streams,
                     bound: AtOnceBound::Users,
@@ -111,9 +119,8 @@ impl AtOnce {
     /// Returns how many times as much was due as was carried; `None` if only the answers decide
     /// how much is due: users begin after them, and so do later steps of journeys.
     pub(super) fn beyond(&self, document: &Document) -> Option<f64> {
-        let rates = &document.measured.rates;
         let is_due = self.bound == AtOnceBound::Connections;
-        is_due.then(|| rates.due_per_second / rates.operations_per_second)
+        offered_ratio(document).filter(|_| is_due)
     }
 
     /// Returns how many answers of the measured part can have come before a queue, if there was
@@ -130,7 +137,7 @@ impl AtOnce {
         } else {
             before.is_some_and(|figures| waits(&figures))
         };
-        match self.beyond(document) {
+        match offered_ratio(document) {
             _ if is_full_before => 0.0,
             None => self.number as f64,
             // The queue grows by beyond - 1 per operation carried, so this many arrivals fill it.
@@ -182,6 +189,14 @@ impl AtOnce {
             "raise load.max_connections"
         }
     }
+}
+
+/// Returns how many times as many operations were due as were carried; `None` in a closed loop. Of
+/// journeys, later steps of those that are held up are not due yet.
+fn offered_ratio(document: &Document) -> Option<f64> {
+    let rates = &document.measured.rates;
+    let is_open = matches!(document.plan.load, LoadRecord::Open { .. });
+    is_open.then(|| rates.due_per_second / rates.operations_per_second)
 }
 
 fn mean_service_ns(document: &Document) -> Option<f64> {

@@ -7,7 +7,9 @@ use super::phases::processing_share;
 use super::queueing::{Queueing, QueueingLook};
 use super::users_knee;
 use super::users_knee::UsersKnee;
-use super::{BoundNumber, RuleBound, RuleId, RuleReading, answers_by_load, load};
+use super::{
+    BoundNumber, RuleBound, RuleId, RuleReading, answers_by_load, connections_ran_out, load,
+};
 use crate::{Backlog, Document, LoadRecord, Row, human};
 
 /// The load was at least this many times what was carried.
@@ -166,7 +168,7 @@ fn users(document: &Document, stages: u32) -> Option<Followed> {
     Some(Followed {
         figure,
         reach: knee.reach().min(processing / PROCESSING_MIN),
-        is_shown: knee.goes_with_load() && has_connections(document),
+        is_shown: knee.goes_with_load() && !connections_ran_out(document),
     })
 }
 

@@ -3,7 +3,7 @@
 
 use crate::limits::{idle, run, with_monitor};
 use crate::scene::{CLOSED, OPEN, QUIET, collector, cpu, fire};
-use analysis::{Document, LimitOf, RuleId, RunState, Verdict, exit_code, explain};
+use analysis::{Document, LimitOf, LoadRecord, RuleId, RunState, Verdict, exit_code, explain};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -117,19 +117,32 @@ fn page_lists_exit_codes_by_verdict_and_thresholds() {
                      |---|---|\n"
         .to_owned();
     for ended in ENDED {
-        let row = |load: &str| -> Vec<u8> {
-            let code = |thresholds| exit_code(&ended.document(load, thresholds), false);
-            let strict = exit_code(&ended.document(load, kept[0]), true);
+        let row = |load: &str, shared: Option<u32>| -> Vec<u8> {
+            let document = |thresholds| {
+                let mut document = ended.document(load, thresholds);
+                if let LoadRecord::Closed {
+                    max_connections, ..
+                } = &mut document.plan.load
+                {
+                    *max_connections = shared;
+                }
+                document
+            };
+            let code = |thresholds| exit_code(&document(thresholds), false);
+            let strict = exit_code(&document(kept[0]), true);
             let codes = ["", kept[0], missed[0], kept[1], missed[1]].map(code);
             codes.into_iter().chain([strict]).collect()
         };
-        let (open, closed) = (row(OPEN), row(CLOSED));
+        let (open, closed) = (row(OPEN, None), row(CLOSED, None));
+        let shared = row(CLOSED, Some(3));
         let loops = if matches!(ended, Ended::TooShort | Ended::As(Verdict::LoadMet)) {
             vec![("open", open)]
         } else if open == closed {
+            assert_eq!(shared, open);
             vec![("either", open)]
         } else {
-            vec![("open", open), ("closed", closed)]
+            assert_eq!(shared, open);
+            vec![("open, or shared connections", open), ("closed", closed)]
         };
         for (which, codes) in loops {
             let codes: Vec<String> = codes.iter().map(u8::to_string).collect();

@@ -122,17 +122,15 @@ impl Worker {
         if self.phase != WorkerPhase::Firing {
             return; // its journey has been abandoned
         }
+        self.serve_queue(); // what was due before goes first
         let is_first = self.queue.is_empty();
         let slot = if is_first { self.pick_slot() } else { None };
         match slot {
             Some(slot) => self.begin_pooled_step(slot, (place, now), now),
-            None => {
-                self.note_waiting_steps();
-                self.queue.push_back(Waiting::Step {
-                    place,
-                    since: Some(now),
-                });
-            }
+            None => self.queue.push_back(Waiting::Step {
+                place,
+                since: Some(now),
+            }),
         }
     }
 

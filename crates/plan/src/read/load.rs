@@ -396,7 +396,7 @@ fn beside_users(section: &PlanSection<'_>, sharing: JourneySharing) -> BesideUse
     section.field("rate");
     section.refuse(
         &["arrivals"],
-        "belongs to an open loop; remove it, or write rate in place of connections",
+        "belongs to an open loop; remove it, or write a rate in place of virtual users",
     );
     let most = match sharing {
         JourneySharing::Own => {
