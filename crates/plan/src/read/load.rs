@@ -337,8 +337,11 @@ fn shape(section: &PlanSection<'_>, sharing: JourneySharing) -> Option<Shape> {
     match (has_users && !section.has("rate"), section.has("rate")) {
         (true, false) => read_closed(section, sharing),
         (false, true) if section.has("connections") => {
-            let cure = "given beside connections; keep rate for an open loop (and bound its \
-                        connections by max_connections), or connections for a closed loop";
+            let key = sharing.users_key();
+            let cure = format!(
+                "given beside connections; keep rate for an open loop (and bound its connections \
+                 by max_connections), or {key} for a closed loop"
+            );
             section.problem_at("rate", cure);
             read_both(section)
         }

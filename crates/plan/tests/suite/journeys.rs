@@ -644,6 +644,7 @@ fn what_cannot_share_connections_is_refused_with_its_cure() {
     let open = "load = { rate = \"9/s\", duration = \"9s\" }";
     let users = "load = { rate = \"9/s\", duration = \"9s\", users = 9 }";
     let closed = "load = { connections = 9, duration = \"9s\" }";
+    let both = "load = { rate = \"9/s\", connections = 9, duration = \"9s\" }";
     let sharing_users = "load = { users = 9, duration = \"9s\" }";
     let most = "load = { connections = 9, max_connections = 2, duration = \"9s\" }";
     let streams = "connection = { http = \"2\", streams = 8 }";
@@ -665,6 +666,12 @@ fn what_cannot_share_connections_is_refused_with_its_cure() {
             "",
             closed,
             "load.connections: are virtual users with a connection each",
+        ),
+        (
+            (SHARED, SHARED),
+            "",
+            both,
+            "keep rate for an open loop (and bound its connections by max_connections), or users",
         ),
         (
             ("", ""),
