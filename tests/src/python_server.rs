@@ -1,8 +1,8 @@
 //! Python's own servers with a thread per connection, from `servers/python`: one whose answers take
-//! a given time, `sleeping.py`; one that stalls at a path, `stalling.py`; one that reads bodies,
-//! `bodies.py`; one that streams lines, `lines.py`; one whose token runs out, `expiring.py`; one
-//! that hands out tokens, `tokens.py`; one that verifies requests signed for AWS, `signed.py`; one
-//! with pages of HTML, `pages.py`; and one of WebSockets, by a library of others, `sockets.py`.
+//! a given time, `sleeping.py`; one that reads bodies, `bodies.py`; one that streams lines,
+//! `lines.py`; one whose token runs out, `expiring.py`; one that hands out tokens, `tokens.py`;
+//! one that verifies requests signed for AWS, `signed.py`; one with pages of HTML,
+//! `pages.py`; and one of WebSockets, by a library of others, `sockets.py`.
 
 use crate::ports::free_ports;
 use crate::process::start_ready;
@@ -14,7 +14,6 @@ use std::process::Command;
 use tempfile::TempDir;
 
 const SLEEPING: &str = include_str!("../servers/python/sleeping.py");
-const STALLING: &str = include_str!("../servers/python/stalling.py");
 const BODIES: &str = include_str!("../servers/python/bodies.py");
 const LINES: &str = include_str!("../servers/python/lines.py");
 const EXPIRING: &str = include_str!("../servers/python/expiring.py");
@@ -50,8 +49,7 @@ impl PythonServer {
     /// that it took. `None` if Python is not installed.
     #[must_use]
     pub fn stalling(ip: IpAddr, seen: &Path, path: &str) -> Option<PythonServer> {
-        let arguments = [seen.to_str().unwrap(), path, "2", "0.5"];
-        PythonServer::start_script(STALLING, ip, &arguments)
+        PythonServer::start(ip, &["stall", "2000", "500", path, seen.to_str().unwrap()])
     }
 
     /// Starts one on `ip` that writes what it reads of bodies to the file `seen`, a line of JSON

@@ -78,12 +78,15 @@ impl Document {
     /// offered. Users with a connection each are themselves the load that was asked for.
     #[must_use]
     pub fn is_load_untested(&self) -> bool {
-        let is_of_connections = match self.plan.load {
-            LoadRecord::Open { .. } => true,
-            LoadRecord::Closed { .. } => self.plan.load.connections_shared().is_some(),
-        };
+        let has_users_alone = matches!(
+            self.plan.load,
+            LoadRecord::Closed {
+                max_connections: None,
+                ..
+            }
+        );
         let is_plan_bound = self.verdict.verdict == Verdict::PlanBound;
-        self.verdict.needed_ns.is_some() || (is_of_connections && is_plan_bound)
+        self.verdict.needed_ns.is_some() || (is_plan_bound && !has_users_alone)
     }
 }
 

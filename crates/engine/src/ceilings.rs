@@ -58,7 +58,7 @@ fn check_rate(
 }
 
 fn check_connections(plan: &Plan, shares: &[Share], policy: &Policy) -> Result<(), PrepareError> {
-    // Virtual users of a closed loop, or the connection limit of an open one.
+    // The connection limit, or virtual users with a connection each.
     let each = shares.iter().filter_map(Share::most_connections);
     let connections = each.fold(0, u32::saturating_add);
     // Each of them can have one to every origin.

@@ -8,17 +8,16 @@ use rustix::process::{Resource, getrlimit};
 /// A generous bound on the files that an agent has open beside its connections.
 pub const OPEN_FILES_BESIDE: u64 = 128;
 
-/// Checks that the virtual users of all `shares` of the agent fit the hard limit of open files,
-/// with a connection of each user to every origin.
+/// Checks that the connections of virtual users, in all `shares` of the agent, fit the hard limit
+/// of open files, with one of each to every origin.
 pub(crate) fn check_open_files(plan: &Plan, shares: &[Share]) -> Result<(), PrepareError> {
     let users = shares.iter().filter_map(Share::connections_of_users);
     let users = users.fold(0, u32::saturating_add);
     let asked = users.saturating_mul(plan.target().destinations().count() as u32);
     match getrlimit(Resource::Nofile).maximum {
         Some(limit) if u64::from(asked) + OPEN_FILES_BESIDE > limit => {
-            let field = shares.first().map(Share::connections_field);
             Err(PrepareError::OpenFiles {
-                field: field.unwrap_or("load"),
+                field: shares.first().map_or("load", Share::connections_field),
                 asked,
                 limit,
             })

@@ -31,7 +31,8 @@ enum RequestChoice {
 
 /// Who goes through the script.
 enum Course {
-    /// An operation is all that its slot does: arrivals, and users who share connections.
+    /// A slot makes one operation, of an arrival or of a user who shares connections, and is then
+    /// free for any other.
     Once,
     /// An arrival goes through it once, on the connection that its log has it on.
     RecordedArrivals,

@@ -3,6 +3,9 @@
 With "lock MS" each answer sleeps for so long while it holds the one lock; with "between MS MS" each
 sleeps for a random time. With "compute MS" each computes for so much CPU time under the interpreter's
 lock, whatever the CPU's speed, and sends its head by itself. With "paced BYTES BYTES" a body of the second size leaves at the first a second.
+With "stall MS MS PATH SEEN" requests for PATH wait for the end of a stall, which takes the last part,
+as long as the second time, of every stretch as long as the first; SEEN has a line for each answer:
+its path, and the seconds from the end of the request's head to the answer.
 """
 
 import random
@@ -13,14 +16,27 @@ import threading
 import time
 
 IP, PORT, HOW = sys.argv[1:4]
-NUMBERS = [float(argument) for argument in sys.argv[4:]]
+NUMBERS = [float(argument) for argument in sys.argv[4:6]]
+PATH, SEEN = sys.argv[6:8] or (None, None)
 TIMES = [number / 1000 for number in NUMBERS]
 LOCK = threading.Lock()
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n"
 PART = 10000
+BEGAN = time.monotonic()
+LOG = SEEN and open(SEEN, "w", encoding="ascii", buffering=1)
 
 
-def answer(send):
+def stall(path):
+    came = time.monotonic()
+    every, length = TIMES
+    left = every - (came - BEGAN) % every
+    if path == PATH and left < length:
+        time.sleep(left)
+    with LOCK:
+        LOG.write(f"{path} {time.monotonic() - came:.6f}\n")
+
+
+def answer(path, send):
     if HOW == "paced":
         speed, size = NUMBERS
         send(HEAD % size)
@@ -37,6 +53,8 @@ def answer(send):
         if HOW == "lock":
             with LOCK:
                 time.sleep(TIMES[0])
+        elif HOW == "stall":
+            stall(path)
         else:
             time.sleep(random.uniform(*TIMES))
         send(HEAD % 2 + b"ok")
@@ -52,8 +70,8 @@ class Handler(socketserver.BaseRequestHandler):
                 if not part:
                     return
                 unread += part
-            unread = unread.split(b"\r\n\r\n", 1)[1]
-            answer(self.request.sendall)
+            head, unread = unread.split(b"\r\n\r\n", 1)
+            answer(head.split(b" ", 2)[1].decode(), self.request.sendall)
 
 
 class Server(socketserver.ThreadingTCPServer):

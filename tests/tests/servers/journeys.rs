@@ -34,12 +34,24 @@ fn shop(server: &PythonServer, load: &str) -> String {
 
 /// Runs the shop's plan with as many agents. Returns what the server saw of it.
 fn run(agents: u32, load: &str, change: impl Fn(&str) -> String) -> Option<(Finished, Sessions)> {
+    let (finished, sessions, _) = run_with_logins(agents, load, change)?;
+    Some((finished, sessions))
+}
+
+/// The same, with how often each user has logged in.
+fn run_with_logins(
+    agents: u32,
+    load: &str,
+    change: impl Fn(&str) -> String,
+) -> Option<(Finished, Sessions, BTreeMap<String, u64>)> {
     let folder = tempfile::tempdir().unwrap();
     let seen = folder.path().join("seen");
     let server = PythonServer::shop(Ipv4Addr::LOCALHOST.into(), &seen)?;
     let plan = change(&shop(&server, load));
     let finished = CoordinatorCommand::local(agents, &plan).run();
-    Some((finished, sessions(&seen)))
+    // The question for logins would be one of the sessions' requests.
+    let sessions = sessions(&seen);
+    Some((finished, sessions, logins(&server)))
 }
 
 /// The shop's plan, whose users log in once: three searches, or one.
@@ -221,16 +233,10 @@ fn journeys_with_users_of_their_own_are_made_by_those() {
             "journeys = 80\nthink_time = \"50ms\"\nconnect_ramp = \"100ms\"",
         ),
     ] {
-        let folder = tempfile::tempdir().unwrap();
-        let seen = folder.path().join("seen");
-        let Some(server) = PythonServer::shop(Ipv4Addr::LOCALHOST.into(), &seen) else {
+        let Some((finished, sessions, logins)) = run_with_logins(agents, rest, users) else {
             return;
         };
-        let plan = users(&shop(&server, rest));
-        let finished = CoordinatorCommand::local(agents, &plan).run();
         let document = finished.document();
-        let sessions = sessions(&seen);
-        let logins = logins(&server);
         let of_users = |range: std::ops::Range<u32>| {
             let of_user = |user: u32| logins.get(&format!("user{user}")).copied().unwrap_or(0);
             range.map(of_user).collect::<Vec<u64>>()

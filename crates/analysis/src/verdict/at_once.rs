@@ -61,10 +61,10 @@ impl AtOnce {
             let reached = document.plan.stages.iter().map(|stage| stage.to as u64);
             reached.fold(u64::from(first), u64::max)
         };
-        Some(match document.plan.load {
+        match document.plan.load {
             LoadRecord::Open {
                 max_connections, ..
-            } => of_connections(max_connections),
+            } => Some(of_connections(max_connections)),
             LoadRecord::Closed {
                 connections,
                 max_connections: Some(max_connections),
@@ -72,7 +72,7 @@ impl AtOnce {
             } => {
                 let shared = of_connections(max_connections);
                 // Fewer users cannot use them all, and how often they pause is unknown.
-                return Some(shared).filter(|it| it.number < most_users(connections));
+                (shared.number < most_users(connections)).then_some(shared)
             }
             LoadRecord::Closed {
                 connections,
@@ -80,14 +80,14 @@ impl AtOnce {
                 ..
             } => {
                 let users = most_users(connections);
-                AtOnce {
+                Some(AtOnce {
                     number: users * streams,
                     bound: AtOnceBound::Users,
                     changes: stages > 0,
                     words: human::counted(users, "user") + &each,
-                }
+                })
             }
-        })
+        }
     }
 
     /// Returns whether operations waited for a connection, or found none. Steps of journeys that
@@ -191,8 +191,8 @@ impl AtOnce {
     }
 }
 
-/// Returns how many times as many operations were due as were carried; `None` in a closed loop. Of
-/// journeys, later steps of those that are held up are not due yet.
+/// Returns how many times as many operations were due as were carried; `None` in a closed loop. The
+/// later steps of journeys that are held up are not due yet, and do not count.
 fn offered_ratio(document: &Document) -> Option<f64> {
     let rates = &document.measured.rates;
     let is_open = matches!(document.plan.load, LoadRecord::Open { .. });

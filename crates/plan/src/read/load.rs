@@ -61,8 +61,7 @@ pub(crate) const KEYS: &[&str] = &[
 /// What a load is made of.
 #[derive(Debug, Clone)]
 pub(crate) enum LoadContent<'a> {
-    /// Requests, or journeys, which may share connections: `None` if that is unknown, since they
-    /// are wrong.
+    /// Requests, or journeys, which may share connections.
     Planned {
         unit: WorkUnit,
         loads: JourneyLoads,

@@ -1,11 +1,8 @@
 //! Journeys that share connections: what they ask for is the same, over fewer connections.
 
-use super::{Sessions, assert_counts, logins, once, run, sessions, shop, steps};
-use interop::{
-    CoordinatorCommand, Finished, Nginx, NginxOptions, NginxServer, Pki, PythonServer, plan,
-};
+use super::{Sessions, assert_counts, once, run, run_with_logins, steps};
+use interop::{CoordinatorCommand, Finished, Nginx, NginxOptions, NginxServer, Pki, plan};
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
 
 /// The shop's plan, whose journeys share connections.
 fn shared(plan: &str) -> String {
@@ -21,6 +18,11 @@ fn made(sessions: Sessions) -> Vec<Vec<String>> {
     let mut made: Vec<Vec<String>> = sessions.into_values().collect();
     made.sort();
     made
+}
+
+/// What the shop counts if each of its users has logged in once.
+fn one_login_each(users: usize) -> BTreeMap<String, u64> {
+    (0..users).map(|user| (format!("user{user}"), 1)).collect()
 }
 
 fn connections(finished: &Finished) -> u64 {
@@ -73,19 +75,14 @@ fn virtual_users_who_share_connections_log_in_once_each() {
             "stage = [{ over = \"1s\" }, { to = 10 }, { over = \"1s\" }]",
         ),
     ] {
-        let folder = tempfile::tempdir().unwrap();
-        let seen = folder.path().join("seen");
-        let Some(server) = PythonServer::shop(Ipv4Addr::LOCALHOST.into(), &seen) else {
+        let load = format!("users = 30\nmax_connections = 4\n{rest}");
+        let change = |plan: &str| shared(&once(plan));
+        let Some((finished, sessions, logins)) = run_with_logins(agents, &load, change) else {
             return;
         };
-        let load = format!("users = 30\nmax_connections = 4\n{rest}");
-        let plan = shared(&once(&shop(&server, &load)));
-        let finished = CoordinatorCommand::local(agents, &plan).run().expect(0);
-        let sessions = sessions(&seen);
+        let finished = finished.expect(0);
         assert_counts(&finished, &sessions);
-        let names = (0..30).map(|user| (format!("user{user}"), 1));
-        let expected: BTreeMap<String, u64> = names.collect();
-        assert_eq!(logins(&server), expected, "{finished}");
+        assert_eq!(logins, one_login_each(30), "{finished}");
         assert!(connections(&finished) <= 4, "{finished}");
     }
 }
@@ -93,23 +90,15 @@ fn virtual_users_who_share_connections_log_in_once_each() {
 #[test]
 fn users_who_share_connections_take_turns_and_stay_logged_in() {
     for (agents, users) in [(1, 40), (2, 40), (4, 30)] {
-        let folder = tempfile::tempdir().unwrap();
-        let seen = folder.path().join("seen");
-        let Some(server) = PythonServer::shop(Ipv4Addr::LOCALHOST.into(), &seen) else {
+        let load = format!("rate = \"60/s\"\njourneys = 120\nmax_connections = 4\nusers = {users}");
+        let change = |plan: &str| shared(&once(plan));
+        let Some((finished, sessions, logins)) = run_with_logins(agents, &load, change) else {
             return;
         };
-        let load = format!("rate = \"60/s\"\njourneys = 120\nmax_connections = 4\nusers = {users}");
-        let plan = shared(&once(&shop(&server, &load)));
-        let finished = CoordinatorCommand::local(agents, &plan).run().expect(0);
-        let sessions = sessions(&seen);
+        let finished = finished.expect(0);
         assert_counts(&finished, &sessions);
         // Each user is numbered, has a session of its own, and makes three or four journeys.
-        let names = (0..users).map(|user| (format!("user{user}"), 1));
-        assert_eq!(
-            logins(&server),
-            names.collect::<BTreeMap<_, _>>(),
-            "{finished}"
-        );
+        assert_eq!(logins, one_login_each(users), "{finished}");
         assert_eq!(sessions.len(), users, "{sessions:?}");
         let steps = steps(&finished);
         assert_eq!(
