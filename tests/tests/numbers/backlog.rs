@@ -2,7 +2,7 @@
 //! percentiles include it.
 
 use crate::reading::{Reading, is_near};
-use crate::{beside_others, must_hold, plan};
+use crate::{come_first, must_hold, plan};
 use interop::{
     CoordinatorCommand, Exchange, Finished, ScriptedServer, Signal, Tried, ensure, wait_until,
 };
@@ -11,7 +11,7 @@ use std::time::Duration;
 /// Failed with: load met — all of the load was sent in time and answered.
 #[test]
 fn backlog_that_the_drain_works_off_is_not_load_met() {
-    let _beside = beside_others();
+    come_first();
     let server = ScriptedServer::of_capacity(200);
     let finished = CoordinatorCommand::local(
         1,
@@ -26,7 +26,7 @@ fn backlog_that_the_drain_works_off_is_not_load_met() {
 
 #[test]
 fn load_that_is_carried_with_long_answers_is_load_met() {
-    let _beside = beside_others();
+    come_first();
     // 105 of them are under way all the time, and no queue builds up.
     must_hold(|| {
         let server = ScriptedServer::of_delay(Duration::from_millis(700));
@@ -41,7 +41,7 @@ fn load_that_is_carried_with_long_answers_is_load_met() {
 /// Failed with: it ended with 0; response_time.p75 <= 2 s: 1.91 s.
 #[test]
 fn arrivals_that_were_never_sent_are_in_the_percentiles() {
-    let _beside = beside_others();
+    come_first();
     // In 5 s it answers 4,000 of 8,000; the others never get a connection.
     let builtin = "name = \"numbers\"\ntarget.builtin = { tls = false, servers = { count = 8, \
                    service_time = \"10ms\" } }\n";
@@ -110,7 +110,7 @@ fn said_to_be_sent(evidence: &str) -> Result<f64, String> {
 /// in time and answered.
 #[test]
 fn interrupted_run_says_the_rate_it_had_and_not_that_all_was_sent() {
-    let _beside = beside_others();
+    come_first();
     must_hold(|| {
         let server = ScriptedServer::of_delay(Duration::from_millis(2900));
         let load = "rate = \"50/s\", duration = \"10m\"";
@@ -132,7 +132,7 @@ fn interrupted_run_says_the_rate_it_had_and_not_that_all_was_sent() {
 /// Failed with: 34.6/s is reported where the server saw 50.0/s.
 #[test]
 fn number_of_requests_with_a_long_drain_says_the_rate_it_had() {
-    let _beside = beside_others();
+    come_first();
     must_hold(|| {
         let server = ScriptedServer::of_delay(Duration::from_millis(1300));
         let finished = CoordinatorCommand::local(

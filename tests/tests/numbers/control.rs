@@ -2,7 +2,7 @@
 //! is cut off stops.
 
 use crate::reading::Reading;
-use crate::{beside_others, must_be_trusted, must_hold};
+use crate::{come_first, must_be_trusted, must_hold};
 use interop::{Invited, Link, LinkQuality, Reply, ScriptedServer, listen, wait_until};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
@@ -60,7 +60,7 @@ impl Scene {
 
 #[test]
 fn control_link_that_goes_away_for_a_moment_loses_no_count() {
-    let _beside = beside_others();
+    come_first();
     must_hold(|| {
         let load = "rate = \"130/s\", duration = \"6700ms\"";
         let Some(scene) = Scene::new(load) else {
@@ -91,7 +91,7 @@ fn control_link_that_goes_away_for_a_moment_loses_no_count() {
 
 #[test]
 fn agent_that_is_cut_off_stops_within_its_lease_and_hands_over_what_it_has() {
-    let _beside = beside_others();
+    come_first();
     let Some(scene) = Scene::new("rate = \"130/s\", duration = \"40s\"") else {
         return;
     };

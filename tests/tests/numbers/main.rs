@@ -13,32 +13,26 @@ mod distance;
 mod drain;
 mod rates;
 mod reading;
+mod skew;
 mod stalls;
 mod steps;
 mod throttled;
 
 use interop::{Finished, Tried, ensure, try_up_to};
 use reading::Reading;
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Tries for results that depend on time.
 const TRIES: usize = 4;
 
-/// Tests that need a CPU to themselves hold it alone; those that mostly wait share it.
-static MACHINE: RwLock<()> = RwLock::new(());
-
-/// Runs one test at a time, since two CPUs have room for one run.
-fn alone() -> RwLockWriteGuard<'static, ()> {
+/// Runs one test at a time, for those that need the CPUs to themselves: the first command of the
+/// documentation leaves them out.
+fn alone() -> MutexGuard<'static, ()> {
+    static MACHINE: Mutex<()> = Mutex::new(());
     come_first();
     // If a test fails in here, the others must fail with their own message, not with that of the
     // lock.
-    MACHINE.write().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Runs a test whose load is so small that others of its kind may run beside it.
-fn beside_others() -> RwLockReadGuard<'static, ()> {
-    come_first();
-    MACHINE.read().unwrap_or_else(PoisonError::into_inner)
+    MACHINE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Programs started by this thread get priority over others.

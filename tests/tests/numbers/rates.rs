@@ -3,7 +3,7 @@
 use crate::reading::{
     Reading, answered_per_second, answered_per_second_in_all, carried_per_second, is_near,
 };
-use crate::{beside_others, must_hold, plan};
+use crate::{come_first, must_hold, plan};
 use interop::{CoordinatorCommand, ScriptedServer, Tried, ensure};
 use std::time::Duration;
 
@@ -116,7 +116,7 @@ impl Scene {
 
 /// Side by side, since they need almost no CPU.
 fn must_all_hold(scenes: &[Scene]) {
-    let _beside = beside_others();
+    come_first();
     std::thread::scope(|scope| {
         for scene in scenes {
             scope.spawn(|| must_hold(|| scene.wrong()));
@@ -134,7 +134,7 @@ fn closed_loop_rate_is_what_the_server_carried_however_long_answers_take() {
 /// Two agents, with three users and two. Failed with: 131.5/s where the server counts 123.9/s.
 #[test]
 fn rate_of_a_number_of_requests_is_that_of_all_until_the_last_one_ends() {
-    let _beside = beside_others();
+    come_first();
     must_hold(|| {
         let server = ScriptedServer::of_delay(Duration::from_millis(40));
         let load = "connections = 5, requests = 303";
@@ -162,7 +162,7 @@ fn open_loop_rate_is_what_the_server_counts_however_long_answers_take() {
 /// Failed with: 362.7/s of a server that can do 200/s, 199.1/s by its own count; it ended with 0.
 #[test]
 fn server_at_its_limit_is_not_reported_above_it() {
-    let _beside = beside_others();
+    come_first();
     let server = ScriptedServer::of_capacity(200);
     let thresholds = "thresholds.rate = \">= 300/s\"";
     let load = "rate = \"400/s\", duration = \"1100ms\"";
@@ -183,9 +183,9 @@ fn server_at_its_limit_is_not_reported_above_it() {
         reported <= 202.0,
         "{reported:.1}/s of a server that can do 200/s, {truth:.1}/s by its own count; {finished}"
     );
-    assert_eq!(finished.code, 1, "{finished}");
+    let finished = finished.expect(1);
     assert_eq!(
-        reading.find("/thresholds/0/passed"),
+        Reading::new(&finished).find("/thresholds/0/passed"),
         Some(&serde_json::Value::Bool(false))
     );
 }

@@ -2,7 +2,7 @@
 //! from the client's own delay.
 
 use crate::reading::Reading;
-use crate::{alone, must_hold};
+use crate::{come_first, must_hold};
 use interop::{CoordinatorCommand, Finished, Tried, ensure};
 
 /// The client's own delays stay below this, unless the machine was too busy.
@@ -34,7 +34,7 @@ fn client_was_in_time(reading: &Reading) -> Tried {
 /// Failed with: result.json has no /measured/times/schedule_delay.
 #[test]
 fn stall_that_fills_every_connection_is_not_an_invalid_run() {
-    let _alone = alone();
+    come_first();
     must_hold(|| {
         let finished = run(20);
         let reading = Reading::new(&finished);
@@ -61,7 +61,7 @@ fn stall_that_fills_every_connection_is_not_an_invalid_run() {
 /// Failed with: result.json has no /measured/times/schedule_delay.
 #[test]
 fn stall_with_connections_enough_is_load_met() {
-    let _alone = alone();
+    come_first();
     must_hold(|| {
         // 250 arrivals come during a stall; a few more connections, in case the machine is busy.
         let finished = run(300);

@@ -1,6 +1,6 @@
 //! A step of a journey that stalls is as slow as its server says, and no other step is.
 
-use crate::{beside_others, must_be_trusted, must_hold};
+use crate::{come_first, must_be_trusted, must_hold};
 use interop::{CoordinatorCommand, PythonServer, Tried, ensure};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -77,7 +77,7 @@ fn try_once(load: &str, connection: &str) -> Tried {
 
 #[test]
 fn step_that_stalls_is_as_slow_as_its_server_says_and_no_other_is() {
-    let _others = beside_others();
+    come_first();
     for (load, connection) in [
         ("rate = \"40/s\", max_connections = 100", "kept"),
         ("rate = \"40/s\", max_connections = 100", "shared"),

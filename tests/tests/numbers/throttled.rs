@@ -1,7 +1,7 @@
 //! A client without the CPU it needs does not blame the server.
 
 use crate::reading::Reading;
-use crate::{alone, plan};
+use crate::{come_first, plan};
 use interop::{CoordinatorCommand, CpuQuota, ScriptedServer};
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ const DELAY: Duration = Duration::from_millis(20);
 
 /// A load that needs far more than a tenth of a CPU, from a client that has only that.
 fn throttled(load: &str) {
-    let _alone = alone();
+    come_first();
     let server = ScriptedServer::of_delay(DELAY);
     let Some(quota) = CpuQuota::new(0.1) else {
         return;

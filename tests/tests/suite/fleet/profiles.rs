@@ -1,0 +1,93 @@
+//! A CPU profile of the server under test in the middle of a run. It is skipped if `perf` is
+//! missing or not permitted; CI does not require it, because containers may forbid it.
+
+use analysis::{Document, MachineResult, MachineRole};
+use interop::{Finished, Invited, Nginx, NginxOptions, NginxServer, Pki, plan, require_optional};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::process::Command;
+
+/// With more samples than these, some of them are of cryptography.
+const SAMPLES_ENOUGH: u64 = 30;
+
+/// A run of full handshakes for 8 s, whose server is profiled for 3 s.
+fn profiled() -> Option<(Finished, String)> {
+    let (pki, state) = (Pki::new(), tempfile::tempdir().unwrap());
+    let nginx = Nginx::start(&pki, &NginxOptions::default())?;
+    let load = "load = { connections = 4, duration = \"8s\" }\nconnection.requests = 1\n";
+    let text = load.to_owned() + &plan(&nginx.url(NginxServer::Tls13, "/"), &pki, "");
+    let anywhere = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let invited = Invited::start(1, anywhere, state.path(), &text);
+    let process = nginx.id().to_string();
+    let monitor = invited.monitor("../web", &["--process", &process, "--profile", "3s"]);
+    monitor.wait_for("joined", 1);
+    let _agent = invited.agent("load");
+    let finished = invited.coordinator.wait();
+    Some((finished, monitor.output()))
+}
+
+fn machine(document: &Document) -> &MachineResult {
+    let mut machines = document.machines.iter();
+    let watched = machines.find(|machine| machine.role == MachineRole::Monitor);
+    watched.expect("a monitor watched")
+}
+
+#[test]
+fn flame_graph_of_the_server_stands_beside_the_result_and_is_made_again() {
+    if require_optional("perf").is_none() {
+        return;
+    }
+    let Some((finished, said)) = profiled() else {
+        return;
+    };
+    let document = finished.document();
+    let Some(profile) = &machine(&document).profile else {
+        let notes: Vec<_> = document.notes.iter().collect();
+        let is_said = |note: &&&String| note.contains("no CPU profile: ");
+        assert_eq!(notes.iter().filter(is_said).count(), 1, "{notes:?}");
+        assert_eq!(said.matches("no CPU profile: ").count(), 1, "{said}");
+        println!("skipped: {said}");
+        return;
+    };
+    assert_eq!(profile.process, "nginx");
+    assert!(profile.samples > 0 && profile.seconds >= 2.9, "{profile:?}");
+    // What a few samples hit is chance, and a machine that gives the server little time takes few.
+    let are_enough = profile.samples > SAMPLES_ENOUGH;
+    let hottest: f64 = profile.hottest.iter().map(|hot| hot.share).sum();
+    assert!(!are_enough || hottest > 0.3, "{profile:?}");
+
+    let folder = finished.run_folder().unwrap();
+    assert_eq!(profile.svg, "profile-.._web.svg");
+    let files = [&profile.folded, &profile.svg].map(|file| folder.join(file));
+    let read = || {
+        files
+            .clone()
+            .map(|file| std::fs::read_to_string(file).unwrap())
+    };
+    let [folded, svg] = read();
+    assert!(
+        !are_enough || folded.contains("libcrypto"),
+        "handshakes are cryptography: {folded}"
+    );
+    let counts = folded.lines().filter_map(|line| line.rsplit_once(' '));
+    let samples: u64 = counts.map(|(_, count)| count.parse::<u64>().unwrap()).sum();
+    assert_eq!(samples, profile.samples);
+    assert!(svg.contains("</svg>"));
+    let line = format!("flame graph in {}", profile.svg);
+    let shown = finished
+        .to_string()
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ");
+    assert!(shown.contains(&line), "{finished}");
+
+    files
+        .iter()
+        .for_each(|file| std::fs::remove_file(file).unwrap());
+    let remade = Command::new(interop::binary("coordinator"))
+        .args(["report", "--remake"])
+        .arg(&folder)
+        .output()
+        .unwrap();
+    assert!(remade.status.success(), "{remade:?}");
+    assert_eq!(read(), [folded, svg]);
+}
