@@ -1,6 +1,7 @@
 //! Certificates in files, valid and defective, with one CA for each kind of key.
 
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use target::{CertificateDefect, KeyKind, Leaf, TestAuthority, TestIdentity};
 use tempfile::TempDir;
 
@@ -18,7 +19,14 @@ const NAMES: [&str; 6] = [
 pub struct Pki {
     folder: TempDir,
     p256: TestAuthority,
-    rsa: TestAuthority,
+    rsa: &'static Rsa,
+}
+
+/// What is made once in a process, since an RSA key takes a tenth of a second of CPU.
+struct Rsa {
+    authority: TestAuthority,
+    /// With the names of every server certificate.
+    server: TestIdentity,
 }
 
 /// A certificate's files.
@@ -39,22 +47,23 @@ impl Default for Pki {
 }
 
 impl Pki {
-    /// Two new CAs and a server certificate of each.
+    /// Two CAs and a server certificate of each: the one of P-256 is new, the one of RSA is the same
+    /// in a process.
     #[must_use]
     pub fn new() -> Pki {
-        let (p256, rsa) = (
-            TestAuthority::new(KeyKind::P256).unwrap(),
-            TestAuthority::new(KeyKind::Rsa2048).unwrap(),
-        );
         let pki = Pki {
             folder: tempfile::tempdir().unwrap(),
-            p256,
-            rsa,
+            p256: TestAuthority::new(KeyKind::P256).unwrap(),
+            rsa: Rsa::once(),
         };
-        std::fs::write(pki.ca(), pki.p256.pem().to_owned() + pki.rsa.pem()).unwrap();
-        for kind in [KeyKind::P256, KeyKind::Rsa2048] {
-            pki.write(server_stem(kind), &pki.server_identity(kind, None));
-        }
+        std::fs::write(
+            pki.ca(),
+            pki.p256.pem().to_owned() + pki.rsa.authority.pem(),
+        )
+        .unwrap();
+        let p256 = server_identity(&pki.p256, None);
+        pki.write(server_stem(KeyKind::P256), &p256);
+        pki.write(server_stem(KeyKind::Rsa2048), &pki.rsa.server);
         pki
     }
 
@@ -90,7 +99,7 @@ impl Pki {
     #[must_use]
     pub fn unsound_server(&self, kind: KeyKind, fault: CertificateDefect) -> CertificateFiles {
         let stem = format!("{}-{fault:?}", server_stem(kind));
-        self.write(&stem, &self.server_identity(kind, Some(fault)))
+        self.write(&stem, &server_identity(self.authority(kind), Some(fault)))
     }
 
     /// Makes a server certificate with `count` additional names of 21 bytes each in DER; 1,000 of
@@ -143,17 +152,8 @@ impl Pki {
     fn authority(&self, kind: KeyKind) -> &TestAuthority {
         match kind {
             KeyKind::P256 => &self.p256,
-            KeyKind::Rsa2048 => &self.rsa,
+            KeyKind::Rsa2048 => &self.rsa.authority,
         }
-    }
-
-    fn server_identity(&self, kind: KeyKind, fault: Option<CertificateDefect>) -> TestIdentity {
-        self.authority(kind)
-            .server(Leaf {
-                names: &NAMES,
-                fault,
-            })
-            .unwrap()
     }
 
     fn write(&self, stem: &str, identity: &TestIdentity) -> CertificateFiles {
@@ -172,6 +172,22 @@ impl Pki {
             both: path("-both.pem"),
         }
     }
+}
+
+impl Rsa {
+    fn once() -> &'static Rsa {
+        static RSA: OnceLock<Rsa> = OnceLock::new();
+        RSA.get_or_init(|| {
+            let authority = TestAuthority::new(KeyKind::Rsa2048).unwrap();
+            let server = server_identity(&authority, None);
+            Rsa { authority, server }
+        })
+    }
+}
+
+fn server_identity(authority: &TestAuthority, fault: Option<CertificateDefect>) -> TestIdentity {
+    let names = &NAMES;
+    authority.server(Leaf { names, fault }).unwrap()
 }
 
 fn server_stem(kind: KeyKind) -> &'static str {
