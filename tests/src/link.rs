@@ -40,7 +40,8 @@ impl Link {
         static MADE: AtomicU32 = AtomicU32::new(0);
         let (process, number) = (std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
         // Two of them at once in different processes most likely get different networks.
-        let network = [214 + (number % 40) as u8, (process % 250) as u8];
+        let second = process.wrapping_add(number / 40) % 250;
+        let network = [214 + (number % 40) as u8, second as u8];
         let [near_address, far_address] =
             [1, 2].map(|last| format!("{}/30", address(network, last)));
         let (ip, far) = (require("ip")?, Namespace::new()?);

@@ -47,8 +47,8 @@ impl Default for Pki {
 }
 
 impl Pki {
-    /// Two CAs and a server certificate of each: the one of P-256 is new, the one of RSA is the same
-    /// in a process.
+    /// Two CAs and a server certificate of each. Those of P-256 are new; those of RSA are the same
+    /// for the whole process, so that every `Pki` trusts them.
     #[must_use]
     pub fn new() -> Pki {
         let pki = Pki {

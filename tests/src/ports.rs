@@ -6,7 +6,7 @@ use std::sync::Mutex;
 
 /// `count` free ports that this process has not used before. They lie outside the range from which
 /// the kernel picks ports for clients, and for listeners that ask for any port. So no other program
-/// takes one before the server does, as long as the suites run one after the other.
+/// takes one before the server does, as long as test programs run one after the other.
 ///
 /// # Panics
 /// If there are fewer.

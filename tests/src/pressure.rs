@@ -1,14 +1,13 @@
-//! How long threads of any program on this machine waited for a CPU, or for memory, while something
-//! was measured.
+//! How long threads of any program on this machine waited for a CPU while something was measured.
 
 use std::time::Instant;
 
-/// On a quiet machine threads wait for less than this share of the time.
+/// On a quiet machine threads wait for a CPU for less than this share of the time.
 const QUIET: f64 = 0.05;
 
-/// The shares of the time in which at least one thread waited for a CPU, and for memory, from the
-/// kernel's pressure stall information (Documentation/accounting/psi.rst), and in which the
-/// hypervisor had taken a CPU away (proc_stat(5), steal), in sum; `None` if the kernel has none.
+/// The share of the time in which at least one thread waited for a CPU, from the kernel's pressure
+/// stall information (Documentation/accounting/psi.rst), and in which the hypervisor had taken one
+/// away (proc_stat(5), steal); `None` if the kernel has none.
 #[derive(Debug)]
 pub struct Pressure(Option<f64>);
 
@@ -28,7 +27,7 @@ impl Pressure {
         }
     }
 
-    /// Whether other programs left CPUs and memory alone, as far as that is known.
+    /// Whether other programs left the CPUs alone, as far as that is known.
     #[must_use]
     pub fn is_quiet(&self) -> bool {
         self.0.is_none_or(|share| share < QUIET)
@@ -47,13 +46,9 @@ impl PressureWatch {
 }
 
 fn waited_us() -> Option<u64> {
-    let memory = waited_for_us("memory").unwrap_or(0);
-    Some(waited_for_us("cpu")? + memory + stolen_us().unwrap_or(0))
-}
-
-fn waited_for_us(resource: &str) -> Option<u64> {
-    let text = std::fs::read_to_string(format!("/proc/pressure/{resource}")).ok()?;
-    text.lines().next()?.rsplit_once("total=")?.1.parse().ok()
+    let text = std::fs::read_to_string("/proc/pressure/cpu").ok()?;
+    let waited: u64 = text.lines().next()?.rsplit_once("total=")?.1.parse().ok()?;
+    Some(waited + stolen_us().unwrap_or(0))
 }
 
 /// CPU time that guests wanted and the hypervisor gave to others, in all.

@@ -1,5 +1,5 @@
 //! Numbers checked from outside, one test each: what a run says against what its server knows, with
-//! odd values, distance, losses and too little CPU. Results that
+//! odd values, distance, losses and too little CPU, and how far apart agents begin. Results that
 //! depend on time must be right in one of a few tries; counts must be right in each.
 #![expect(
     clippy::unwrap_used,
@@ -25,8 +25,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// Tries for results that depend on time.
 const TRIES: usize = 4;
 
-/// Runs one test at a time, for those that need the CPUs to themselves: the first command of the
-/// documentation leaves them out.
+/// Lets tests that need the CPUs to themselves run one at a time. They are ignored, so that only
+/// the second command of docs/TESTING.md runs them.
 fn alone() -> MutexGuard<'static, ()> {
     static MACHINE: Mutex<()> = Mutex::new(());
     come_first();

@@ -1,8 +1,8 @@
 //! A client without the CPU it needs does not blame the server.
 
 use crate::reading::Reading;
-use crate::{come_first, plan};
-use interop::{CoordinatorCommand, CpuQuota, ScriptedServer};
+use crate::{come_first, must_hold, plan};
+use interop::{CoordinatorCommand, CpuQuota, ScriptedServer, Tried, ensure};
 use std::time::Duration;
 
 /// The server answers every request after this time, whatever the load.
@@ -11,9 +11,13 @@ const DELAY: Duration = Duration::from_millis(20);
 /// A load that needs far more than a tenth of a CPU, from a client that has only that.
 fn throttled(load: &str) {
     come_first();
+    must_hold(|| throttled_once(load));
+}
+
+fn throttled_once(load: &str) -> Tried {
     let server = ScriptedServer::of_delay(DELAY);
     let Some(quota) = CpuQuota::new(0.1) else {
-        return;
+        return Ok(());
     };
     let load = format!("{load}, duration = \"1100ms\"");
     let finished =
@@ -31,18 +35,17 @@ fn throttled(load: &str) {
         reading.percentile_ms("/client/loop_lag", 99.0)
     );
     assert!(
-        quota.throttled() > Duration::from_millis(300),
-        "the client had CPU enough: {:?}; {finished}",
-        quota.throttled()
-    );
-    assert!(
-        ["invalid", "client_bound"].contains(&reading.verdict().as_str()),
-        "{finished}"
-    );
-    assert!(
         !reading.evidence().contains("the server was too slow"),
         "{finished}"
     );
+    // Beside other programs the client may get less than its quota.
+    ensure(quota.throttled() > Duration::from_millis(300), || {
+        format!("too little throttled: {:?}; {finished}", quota.throttled())
+    })?;
+    ensure(
+        ["invalid", "client_bound"].contains(&reading.verdict().as_str()),
+        || finished.to_string(),
+    )
 }
 
 /// Failed with: undetermined: […] the server was too slow for this load, p50 of service_time 94.7

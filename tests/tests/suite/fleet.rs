@@ -1,4 +1,4 @@
-//! Several agents and one result: nothing is lost or counted twice, and they stay together.
+//! Several agents and one result: nothing is lost or counted twice, and agents stay for more runs.
 #![expect(
     clippy::unwrap_used,
     reason = "the suite is test code throughout, helpers too"

@@ -1,5 +1,5 @@
-//! What the real programs do together, end to end, as users run them: one program, since most of
-//! its tests wait, and those of one topic then wait beside those of another.
+//! What the real programs do together, end to end, as users run them. It is one program, so that
+//! tests of one topic, which mostly wait, run beside those of the others.
 
 mod faults;
 mod files;

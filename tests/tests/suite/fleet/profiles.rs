@@ -6,7 +6,7 @@ use interop::{Finished, Invited, Nginx, NginxOptions, NginxServer, Pki, plan, re
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::Command;
 
-/// With more samples than these, some of them are of cryptography.
+/// Among more samples than this, some are of cryptography.
 const SAMPLES_ENOUGH: u64 = 30;
 
 /// A run of full handshakes for 8 s, whose server is profiled for 3 s.
@@ -50,8 +50,14 @@ fn flame_graph_of_the_server_stands_beside_the_result_and_is_made_again() {
     };
     assert_eq!(profile.process, "nginx");
     assert!(profile.samples > 0 && profile.seconds >= 2.9, "{profile:?}");
-    // What a few samples hit is chance, and a machine that gives the server little time takes few.
+    // What a few samples hit is chance, and a machine that gives the server little time yields few.
     let are_enough = profile.samples > SAMPLES_ENOUGH;
+    if !are_enough {
+        println!(
+            "skipped: {} samples say nothing of functions",
+            profile.samples
+        );
+    }
     let hottest: f64 = profile.hottest.iter().map(|hot| hot.share).sum();
     assert!(!are_enough || hottest > 0.3, "{profile:?}");
 

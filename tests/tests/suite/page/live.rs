@@ -1,6 +1,6 @@
 //! The page during a run: `start --dashboard`.
 
-use crate::page::plots::{instant_at, on_plot};
+use crate::page::plots::{live_instant_at, on_plot};
 use crate::page::stage::assert_quiet;
 use interop::{Browser, Coordinator, CoordinatorCommand, RUN_MAX, wait_until};
 use rustix::process::Signal;
@@ -124,7 +124,7 @@ fn what_somebody_did_stays_as_the_page_goes_on() {
     browser.pointer("mousePressed", from, 1);
     browser.pointer("mouseMoved", to, 1);
     browser.pointer("mouseReleased", to, 1);
-    let closer = [0.01, 0.99].map(|part| instant_at(&mut browser, 0, part));
+    let closer = [0.01, 0.99].map(|part| live_instant_at(&mut browser, 0, part));
     browser.value(
         "[...document.querySelectorAll('[data-timeline=times] .u-label')]
             .find((label) => label.textContent === 'p99').click()",
@@ -147,7 +147,7 @@ fn what_somebody_did_stays_as_the_page_goes_on() {
     let hidden = "document.querySelectorAll('.u-legend .u-off').length";
     assert_eq!(browser.number(hidden), 1.0);
     assert_eq!(
-        [0.01, 0.99].map(|part| instant_at(&mut browser, 0, part)),
+        [0.01, 0.99].map(|part| live_instant_at(&mut browser, 0, part)),
         closer
     );
 
@@ -157,10 +157,10 @@ fn what_somebody_did_stays_as_the_page_goes_on() {
         browser.pointer("mousePressed", place, clicks);
         browser.pointer("mouseReleased", place, clicks);
     }
-    let end = instant_at(&mut browser, 0, 0.99);
+    let end = live_instant_at(&mut browser, 0, 0.99);
     let before = browser.number(SECONDS);
     wait_for_second(&mut browser, before + 2.0);
-    assert_ne!(instant_at(&mut browser, 0, 0.99), end);
+    assert_ne!(live_instant_at(&mut browser, 0, 0.99), end);
     assert_quiet(&mut browser);
 }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 /// Most script time of a page, in seconds.
 const SCRIPT_MAX: f64 = 1.0;
 
-/// After this time every plot has been drawn again.
+/// After this time every plot has been drawn with a new second.
 const DRAWN_WITHIN: Duration = Duration::from_secs(5);
 
 /// The position in the window of a point on a plot, given as shares of its width and height;
@@ -39,23 +39,42 @@ fn instants(browser: &mut Browser) -> Vec<String> {
 }
 
 pub(crate) fn instant_at(browser: &mut Browser, plot: usize, part: f64) -> String {
-    let place = on_plot(browser, plot, (part, 0.5));
-    browser.pointer("mouseMoved", place, 0);
-    // A plot that a new second has just reached shows none until it is drawn again.
+    point_at(browser, plot, part);
+    instant(browser)
+        .unwrap_or_else(|instants| panic!("plots differ in their instant: {instants:?}"))
+}
+
+/// The same on a page that goes on: a plot that a new second has just reached shows no instant
+/// until it is drawn again.
+pub(crate) fn live_instant_at(browser: &mut Browser, plot: usize, part: f64) -> String {
+    point_at(browser, plot, part);
     let deadline = Instant::now() + DRAWN_WITHIN;
     loop {
-        let mut instants = instants(browser);
-        assert!(instants.len() >= 4, "{instants:?}");
-        let first = &instants[0];
-        if instants.iter().all(|instant| instant == first)
-            && first.contains(|c: char| c.is_numeric())
-        {
-            return instants.swap_remove(0);
+        match instant(browser) {
+            Ok(instant) => return instant,
+            Err(instants) => assert!(
+                Instant::now() < deadline,
+                "plots differ in their instant: {instants:?}"
+            ),
         }
-        assert!(
-            Instant::now() < deadline,
-            "every plot is at the same instant: {instants:?}"
-        );
+    }
+}
+
+fn point_at(browser: &mut Browser, plot: usize, part: f64) {
+    let place = on_plot(browser, plot, (part, 0.5));
+    browser.pointer("mouseMoved", place, 0);
+}
+
+/// The instant below the pointer if all plots agree on it, or else what each of them says.
+fn instant(browser: &mut Browser) -> Result<String, Vec<String>> {
+    let instants = instants(browser);
+    assert!(instants.len() >= 4, "{instants:?}");
+    let first = instants[0].clone();
+    let agree = instants.iter().all(|instant| *instant == first);
+    if agree && first.contains(|c: char| c.is_numeric()) {
+        Ok(first)
+    } else {
+        Err(instants)
     }
 }
 
