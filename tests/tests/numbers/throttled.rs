@@ -23,6 +23,10 @@ fn throttled_once(load: &str) -> Tried {
     let finished =
         CoordinatorCommand::local_by(quota.command(), &plan(&server.url(), &load, "")).run();
     let reading = Reading::new(&finished);
+    ensure(
+        reading.find("/measured/times/service_time").is_some(),
+        || format!("nothing was answered: {finished}"),
+    )?;
     let p50 = reading.percentile_ms("/measured/times/service_time", 50.0);
     let asked = reading.number("/measured/rates/ok_per_second");
     println!(
