@@ -12,16 +12,18 @@ use std::time::Duration;
 #[test]
 fn backlog_that_the_drain_works_off_is_not_load_met() {
     come_first();
-    let server = ScriptedServer::of_capacity(200);
-    let finished = CoordinatorCommand::local(
-        1,
-        &plan(&server.url(), "rate = \"400/s\", duration = \"4s\"", ""),
-    )
-    .run();
-    let reading = Reading::new(&finished);
-    // All of them are answered in the end, half of them after the measured part.
-    assert_eq!(reading.count("/measured/operations/ok"), 1600, "{finished}");
-    assert_ne!(reading.verdict(), "load_met", "{finished}");
+    must_hold(|| {
+        let server = ScriptedServer::of_capacity(200);
+        let load = "rate = \"400/s\", duration = \"4s\"";
+        let finished = CoordinatorCommand::local(1, &plan(&server.url(), load, "")).run();
+        let reading = Reading::new(&finished);
+        assert_ne!(reading.verdict(), "load_met", "{finished}");
+        // All of them are answered in the end, half of them after the measured part. Beside other
+        // programs the drain may not be long enough.
+        ensure(reading.count("/measured/operations/ok") == 1600, || {
+            format!("not all were answered: {finished}")
+        })
+    });
 }
 
 #[test]
