@@ -25,7 +25,6 @@ fn files_max() -> Option<usize> {
 
 /// Failed with: p99 of connect is 1184.9 ms (p50 250.5 ms), in a debug build.
 #[test]
-#[ignore = "needs a quiet machine"]
 fn fifteen_thousand_users_at_once_connect_as_fast_as_the_kernel_lets_them() {
     let _alone = alone();
     if files_max().is_some_and(|max| max < USERS + 1000) {

@@ -221,7 +221,6 @@ fn phases_are_so_many_round_trips() {
 }
 
 #[test]
-#[ignore = "needs a quiet machine"]
 fn bytes_per_second_are_what_the_link_carries() {
     // 52 of each 1,500 bytes are headers of IP and TCP.
     const RATE: u64 = 40_000_000;

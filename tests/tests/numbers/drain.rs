@@ -35,7 +35,6 @@ fn busiest_thread_seconds(coordinator: &Coordinator) -> f64 {
 
 /// Failed with: a worker busy for 0.83 is reported as 0.18.
 #[test]
-#[ignore = "needs a quiet machine"]
 fn worker_is_as_busy_as_it_was_while_it_was_measured() {
     let _alone = alone();
     must_hold(|| {
@@ -77,7 +76,6 @@ fn one_worker(command: &mut Command) {
 }
 
 #[test]
-#[ignore = "needs a quiet machine"]
 fn client_that_had_no_time_left_is_the_limit_though_its_last_requests_hang() {
     let _alone = alone();
     let Some(link) = Link::new(LinkQuality::default()) else {

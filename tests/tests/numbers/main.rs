@@ -25,8 +25,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// Tries for results that depend on time.
 const TRIES: usize = 4;
 
-/// Lets tests that need the CPUs to themselves run one at a time. They are ignored, so that only
-/// the second command of docs/TESTING.md runs them.
+/// Lets tests that need most of a CPU run one at a time, beside those that mostly wait.
 fn alone() -> MutexGuard<'static, ()> {
     static MACHINE: Mutex<()> = Mutex::new(());
     come_first();

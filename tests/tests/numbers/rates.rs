@@ -163,6 +163,10 @@ fn open_loop_rate_is_what_the_server_counts_however_long_answers_take() {
 #[test]
 fn server_at_its_limit_is_not_reported_above_it() {
     come_first();
+    must_hold(try_server_at_its_limit);
+}
+
+fn try_server_at_its_limit() -> Tried {
     let server = ScriptedServer::of_capacity(200);
     let thresholds = "thresholds.rate = \">= 300/s\"";
     let load = "rate = \"400/s\", duration = \"1100ms\"";
@@ -183,9 +187,12 @@ fn server_at_its_limit_is_not_reported_above_it() {
         reported <= 202.0,
         "{reported:.1}/s of a server that can do 200/s, {truth:.1}/s by its own count; {finished}"
     );
-    let finished = finished.expect(1);
     assert_eq!(
-        Reading::new(&finished).find("/thresholds/0/passed"),
+        reading.find("/thresholds/0/passed"),
         Some(&serde_json::Value::Bool(false))
     );
+    // Other programs can make the client the limit.
+    ensure(finished.code == 1, || {
+        format!("it ended with {}: {finished}", finished.code)
+    })
 }

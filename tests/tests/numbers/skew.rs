@@ -12,7 +12,6 @@ const SKEW_MAX_NS: u64 = 2_000_000;
 const TRIES: usize = 12;
 
 #[test]
-#[ignore = "needs a quiet machine"]
 fn agents_of_one_machine_begin_within_two_milliseconds() {
     let _alone = alone();
     let pki = Pki::new();

@@ -2,12 +2,18 @@
 //! missing or not permitted; CI does not require it, because containers may forbid it.
 
 use analysis::{Document, MachineResult, MachineRole};
-use interop::{Finished, Invited, Nginx, NginxOptions, NginxServer, Pki, plan, require_optional};
+use interop::{
+    Finished, Invited, Nginx, NginxOptions, NginxServer, Pki, ensure, plan, require_optional,
+    try_up_to,
+};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::Command;
 
 /// Among more samples than this, some are of cryptography.
 const SAMPLES_ENOUGH: u64 = 30;
+
+/// Tries for enough samples: in one of them other programs may have had the server's CPU.
+const TRIES: usize = 4;
 
 /// A run of full handshakes for 8 s, whose server is profiled for 3 s.
 fn profiled() -> Option<(Finished, String)> {
@@ -36,9 +42,22 @@ fn flame_graph_of_the_server_stands_beside_the_result_and_is_made_again() {
     if require_optional("perf").is_none() {
         return;
     }
-    let Some((finished, said)) = profiled() else {
+    let mut run = None;
+    let tried = try_up_to(TRIES, || {
+        run = profiled();
+        let document = run.as_ref().map(|(finished, _)| finished.document());
+        let profile = document.and_then(|document| machine(&document).profile.clone());
+        ensure(
+            profile
+                .as_ref()
+                .is_none_or(|profile| profile.samples > SAMPLES_ENOUGH),
+            || format!("too few samples: {profile:?}"),
+        )
+    });
+    let Some((finished, said)) = run else {
         return;
     };
+    assert_eq!(tried, Ok(()));
     let document = finished.document();
     let Some(profile) = &machine(&document).profile else {
         let notes: Vec<_> = document.notes.iter().collect();
@@ -49,17 +68,9 @@ fn flame_graph_of_the_server_stands_beside_the_result_and_is_made_again() {
         return;
     };
     assert_eq!(profile.process, "nginx");
-    assert!(profile.samples > 0 && profile.seconds >= 2.9, "{profile:?}");
-    // What a few samples hit is chance, and a machine that gives the server little time yields few.
-    let are_enough = profile.samples > SAMPLES_ENOUGH;
-    if !are_enough {
-        println!(
-            "skipped: {} samples say nothing of functions",
-            profile.samples
-        );
-    }
-    let hottest: f64 = profile.hottest.iter().map(|hot| hot.share).sum();
-    assert!(!are_enough || hottest > 0.3, "{profile:?}");
+    assert!(profile.seconds >= 2.9, "{profile:?}");
+    let cryptography: f64 = profile.hottest.iter().map(|hot| hot.share).sum();
+    assert!(cryptography > 0.3, "{profile:?}");
 
     let folder = finished.run_folder().unwrap();
     assert_eq!(profile.svg, "profile-.._web.svg");
@@ -71,7 +82,7 @@ fn flame_graph_of_the_server_stands_beside_the_result_and_is_made_again() {
     };
     let [folded, svg] = read();
     assert!(
-        !are_enough || folded.contains("libcrypto"),
+        folded.contains("libcrypto"),
         "handshakes are cryptography: {folded}"
     );
     let counts = folded.lines().filter_map(|line| line.rsplit_once(' '));
