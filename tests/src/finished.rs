@@ -1,7 +1,7 @@
 //! What a finished `coordinator` leaves: its exit code, its output, and its run folder.
 
 use crate::{Histograms, Pressure};
-use analysis::{Document, RunState};
+use analysis::{Document, RunState, Verdict, VerdictRecord};
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::Duration;
@@ -59,19 +59,26 @@ impl Finished {
         self
     }
 
-    /// Whether a busy machine can be the only reason for 3.
+    /// Whether a busy machine is the only reason for 3: what kept it busy also made the client the
+    /// limit, late or stand still, or agents began apart. Lost agents, wrong totals and thresholds
+    /// are other reasons, and faults come before all others.
     fn is_victim(&self) -> bool {
-        let is_about_the_beginning = |line: &String| line.starts_with("agents began ");
         if self.code != 3 || self.run_folder().is_none() {
             return false;
         }
-        !self.pressure.is_quiet()
-            || self
-                .document()
-                .verdict
-                .evidence
-                .iter()
-                .all(is_about_the_beginning)
+        let is_busy = !self.pressure.is_quiet();
+        let VerdictRecord {
+            verdict, evidence, ..
+        } = self.document().verdict;
+        let begins_with = |text: &str| evidence.first().is_some_and(|line| line.starts_with(text));
+        match verdict {
+            Verdict::ClientBound => is_busy,
+            Verdict::Invalid => {
+                let late = ["the schedule was missed", "a client's loop stood still "];
+                begins_with("agents began ") || is_busy && late.into_iter().any(begins_with)
+            }
+            _ => false,
+        }
     }
 
     /// Its result.

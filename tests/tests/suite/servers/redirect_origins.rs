@@ -53,9 +53,7 @@ impl Chain<'_> {
 /// Runs a plan with two agents. Returns the result.
 fn run(plan: &str) -> Document {
     let finished = CoordinatorCommand::local(2, plan).run();
-    // 3: a busy machine was late, which is no matter here.
-    assert!(matches!(finished.code, 0 | 3), "{finished}");
-    finished.whole_document(2)
+    finished.expect(0).whole_document(2)
 }
 
 fn closed() -> String {

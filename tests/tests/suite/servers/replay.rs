@@ -67,11 +67,8 @@ fn check(seen: &[NginxRequest], requests: u64, turns: u64) {
 fn run(nginx: &Nginx, server: NginxServer, pki: &Pki, agents: u32, more: &str) -> Finished {
     let plan = plan(&nginx.url(server, "/"), pki, more);
     let log = log(REQUESTS, 10);
-    // A busy machine can make a run invalid, which changes no request.
     let command = CoordinatorCommand::local(agents, &plan).file("replay.jsonl", log.as_bytes());
-    let finished = command.run();
-    assert!(matches!(finished.code, 0 | 3), "{finished}");
-    finished
+    command.run().expect(0)
 }
 
 fn errors(document: &Document) -> Vec<(String, u64)> {

@@ -65,10 +65,7 @@ fn expected(connections: u64, turns: u64) -> Vec<Vec<String>> {
 pub(crate) fn run(url: &str, pki: &Pki, log: &str, agents: u32, more: &str) -> Finished {
     let plan = plan(url, pki, more);
     let command = CoordinatorCommand::local(agents, &plan).file("replay.jsonl", log.as_bytes());
-    let finished = command.run();
-    // A busy machine can make a run invalid, which changes no connection.
-    assert!(matches!(finished.code, 0 | 3), "{finished}");
-    finished
+    command.run().expect(0)
 }
 
 #[test]
