@@ -49,7 +49,7 @@ mod websockets;
 use analysis::{Document, Figures};
 use interop::{BODY_BYTES, CoordinatorCommand};
 
-/// Virtual users of every plan here, over two agents.
+/// Virtual users of every plan here, over all of its agents.
 const USERS: u64 = 4;
 
 /// Requests of every plan here.
@@ -57,11 +57,20 @@ const REQUESTS: u64 = 60;
 
 /// Runs a plan with two local agents to its end; it must be a valid measurement without errors.
 fn run(plan: &str) -> Document {
+    run_by(2, plan)
+}
+
+/// The same with one agent, which takes half of the time: for what an agent does alone.
+fn run_alone(plan: &str) -> Document {
+    run_by(1, plan)
+}
+
+fn run_by(agents: u32, plan: &str) -> Document {
     let load = format!("load = {{ connections = {USERS}, requests = {REQUESTS} }}\n");
-    let finished = CoordinatorCommand::local(2, &format!("{load}{plan}"))
+    let finished = CoordinatorCommand::local(agents, &format!("{load}{plan}"))
         .run()
         .expect(0);
-    let document = finished.whole_document(2);
+    let document = finished.whole_document(agents as usize);
     assert!(
         document.measured.errors.is_empty(),
         "{:?}",

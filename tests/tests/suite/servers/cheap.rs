@@ -1,7 +1,7 @@
 //! `key_exchange = "cheap"`: real servers complete every handshake, on the expected group, and
 //! count as many as are reported.
 
-use crate::servers::{REQUESTS, assert_all_ok, run};
+use crate::servers::{REQUESTS, assert_all_ok, run_alone};
 use analysis::Document;
 use interop::{
     GoOptions, GoServer, Haproxy, HaproxyFrontend, HaproxyOptions, KeyKind, Nginx, NginxOptions,
@@ -60,7 +60,7 @@ const CASES: [Case; 8] = [
 impl Case {
     /// Runs it against a server; all handshakes must be full, without a retry, and on `group`.
     fn run(&self, url: &str, pki: &Pki, group: &str) -> Document {
-        let document = run(&plan(url, pki, &self.sections()));
+        let document = run_alone(&plan(url, pki, &self.sections()));
         let (counted, negotiated) = (&document.measured.resumption, &document.measured.negotiated);
         assert_eq!(
             (counted.full, counted.retried),

@@ -1,6 +1,6 @@
 //! Checks of answers: they fail as often as nginx's log says that they must.
 
-use crate::servers::{REQUESTS, USERS, assert_all_ok, run};
+use crate::servers::{REQUESTS, USERS, assert_all_ok, run, run_alone};
 use analysis::Document;
 use interop::{CoordinatorCommand, Nghttpd, Nginx, NginxOptions, NginxServer, Pki, plan};
 
@@ -134,7 +134,7 @@ fn compressed_and_chunked_bodies_are_checked_as_they_were_before() {
                  headers.content-encoding = {has_coding}\n\
                  matches = \"{pattern}\"\ncontains = [\"{last}\"]\n"
         );
-        let document = run(&plan(&nginx.url(server, "/"), &pki, &sections));
+        let document = run_alone(&plan(&nginx.url(server, "/"), &pki, &sections));
         assert_eq!(document.measured.operations.ok, REQUESTS, "{path} {coding}");
     }
 }
@@ -243,7 +243,7 @@ fn fields_of_a_dynamic_table_are_those_that_were_sent() {
              headers.server = { contains = \"nghttpd\" }\nheaders.content-length = 7\n\
              headers.date = { matches = \"^[A-Z][a-z]{2}, [0-9]{2} .* GMT$\" }\n\
              headers.etag = { present = false }\ncontains = \"Welcome\"\n";
-        let document = run(&plan(&server.url("/"), &pki, sections));
+        let document = run_alone(&plan(&server.url("/"), &pki, sections));
         assert_eq!(document.measured.operations.ok, REQUESTS, "{options:?}");
     }
 }

@@ -1,6 +1,6 @@
 //! How many requests a connection carries, and which side ends it, as nginx counts it.
 
-use crate::servers::{REQUESTS, USERS, assert_all_ok, run};
+use crate::servers::{REQUESTS, USERS, assert_all_ok, run, run_alone};
 use interop::{BIG_BYTES, Nginx, NginxOptions, NginxServer, Pki, plan};
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ fn connections_carry_as_many_requests_as_the_plan_says() {
             let Some(nginx) = Nginx::start(&pki, &NginxOptions::default()) else {
                 return;
             };
-            let document = run(&plan(
+            let document = run_alone(&plan(
                 &nginx.url(server, "/"),
                 &pki,
                 &format!("connection.requests = {requests}\n"),
@@ -68,7 +68,7 @@ fn every_way_to_close_is_counted_alike() {
             return;
         };
         let sections = format!("connection = {{ requests = 2, close = {close:?} }}\n");
-        let document = run(&plan(&nginx.url(NginxServer::Tls13, "/"), &pki, &sections));
+        let document = run_alone(&plan(&nginx.url(NginxServer::Tls13, "/"), &pki, &sections));
         assert_all_ok(&document.measured);
         let rows = nginx.wait_for_requests(REQUESTS as usize);
         assert_eq!(
@@ -136,7 +136,7 @@ fn bodies_of_every_kind_arrive_whole() {
         let before = nginx.requests().len();
         let sections =
             format!("request = {{ method = {method:?}, expect = {{ status = [{status}] }} }}\n");
-        let document = run(&plan(&nginx.url(NginxServer::Tls13, path), &pki, &sections));
+        let document = run_alone(&plan(&nginx.url(NginxServer::Tls13, path), &pki, &sections));
         assert_eq!(
             document.measured.bytes.payload_bytes,
             REQUESTS * bytes,

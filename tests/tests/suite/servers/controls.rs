@@ -1,7 +1,7 @@
 //! Every control of `[tls]` that affects what is negotiated or verified: the server saw what the
 //! plan says and what the result reports.
 
-use crate::servers::{REQUESTS, USERS, assert_all_ok, run};
+use crate::servers::{REQUESTS, USERS, assert_all_ok, run, run_alone};
 use analysis::Document;
 use interop::{
     CoordinatorCommand, Haproxy, HaproxyFrontend, HaproxyOptions, Nginx, NginxOptions, NginxServer,
@@ -199,7 +199,7 @@ fn nginx_sees_what_the_plan_chooses() {
     };
     for (tls, agreed) in CASES {
         let before = nginx.requests().len();
-        let document = run(&plan(
+        let document = run_alone(&plan(
             &nginx.url(NginxServer::AnyTls, "/"),
             &pki,
             &sections(tls),
@@ -234,7 +234,7 @@ fn haproxy_sees_what_the_plan_chooses() {
         return;
     };
     for (number, (tls, agreed)) in CASES.into_iter().enumerate() {
-        let document = run(&plan(
+        let document = run_alone(&plan(
             &haproxy.url(HaproxyFrontend::AnyTls, "/"),
             &pki,
             &sections(tls),
@@ -337,7 +337,7 @@ fn staple_of_nginx_is_reported_with_its_age() {
     };
     for version in ["1.2", "1.3"] {
         let sections = sections(&format!("versions = [{version:?}]"));
-        let document = run(&plan(&nginx.url(NginxServer::AnyTls, "/"), &pki, &sections));
+        let document = run_alone(&plan(&nginx.url(NginxServer::AnyTls, "/"), &pki, &sections));
         let [staple] = &document.measured.ocsp_staples[..] else {
             panic!("{:?}", document.measured.ocsp_staples)
         };

@@ -1,7 +1,7 @@
 //! HTTP/2 against nginx, HAProxy and Go: every request is answered once, over as many connections
 //! as the plan has.
 
-use crate::servers::{REQUESTS, USERS, assert_all_ok, run};
+use crate::servers::{REQUESTS, USERS, assert_all_ok, run, run_alone};
 use analysis::Figures;
 use interop::{
     BIG_BYTES, CoordinatorCommand, GoOptions, GoServer, Haproxy, HaproxyFrontend, HaproxyOptions,
@@ -31,7 +31,7 @@ fn streams_share_the_connections_of_the_plan() {
             let Some(nginx) = Nginx::start(&pki, &NginxOptions::default()) else {
                 return;
             };
-            let document = run(&plan(&nginx.url(server, "/"), &pki, &http2(streams)));
+            let document = run_alone(&plan(&nginx.url(server, "/"), &pki, &http2(streams)));
             assert_all_ok(&document.measured);
             let rows = nginx.wait_for_requests(REQUESTS as usize);
             assert_eq!(
@@ -115,7 +115,7 @@ fn tables_and_windows_of_nghttp2_cost_no_request() {
             "request = {{ method = \"POST\", body = \"{body}\", expect.bytes = {} }}\n",
             body.len()
         );
-        let document = run(&plan(
+        let document = run_alone(&plan(
             &server.url("/"),
             &pki,
             &format!("{}{request}", http2(3)),
@@ -170,7 +170,7 @@ fn bodies_of_every_kind_arrive_whole() {
             "{}request = {{ method = {method:?}, expect = {{ status = [{status}] }} }}\n",
             http2(3)
         );
-        let document = run(&plan(&nginx.url(NginxServer::Http2, path), &pki, &sections));
+        let document = run_alone(&plan(&nginx.url(NginxServer::Http2, path), &pki, &sections));
         assert_eq!(document.measured.operations.ok, REQUESTS, "{method} {path}");
         assert_eq!(
             document.measured.bytes.payload_bytes,
@@ -217,7 +217,7 @@ fn go_and_haproxy_count_what_is_reported() {
             ..GoOptions::default()
         },
     ) {
-        let document = run(&plan(&server.url("/"), &pki, &http2(5)));
+        let document = run_alone(&plan(&server.url("/"), &pki, &http2(5)));
         assert_all_ok(&document.measured);
         assert_h2(&document.measured);
         assert_eq!(

@@ -1,6 +1,6 @@
 //! A server with two certificates chooses by the signature schemes that are offered.
 
-use crate::servers::{REQUESTS, USERS, assert_all_ok, run};
+use crate::servers::{REQUESTS, USERS, assert_all_ok, run_alone};
 use interop::{CoordinatorCommand, Nginx, NginxOptions, NginxServer, Pki, plan};
 
 /// Schemes offered, versions, and the scheme with which nginx signs.
@@ -40,7 +40,7 @@ fn server_signs_with_a_scheme_that_the_plan_offers() {
             "connection.requests = 1\ntls.versions = [\"{version}\"]\n\
              tls.signatures = [{schemes}]\n"
         );
-        let document = run(&plan(&nginx.url(NginxServer::AnyTls, "/"), &pki, &more));
+        let document = run_alone(&plan(&nginx.url(NginxServer::AnyTls, "/"), &pki, &more));
         assert_all_ok(&document.measured);
         let [negotiated] = document.measured.negotiated.as_slice() else {
             panic!("{schemes}: {:?}", document.measured.negotiated);

@@ -1,6 +1,6 @@
 //! One of these servers, runs against it, and what must hold for each of them.
 
-use crate::servers::{REQUESTS, USERS, assert_all_ok, run};
+use crate::servers::{REQUESTS, USERS, assert_all_ok, run_alone};
 use analysis::Document;
 use interop::{OtherKind, OtherOptions, OtherRow, OtherServer, Pki, curl, plan, require_optional};
 use std::collections::BTreeSet;
@@ -8,7 +8,6 @@ use std::process::Command;
 
 /// A server and its certificates.
 pub(super) struct Other {
-    pub(super) kind: OtherKind,
     server: OtherServer,
     pki: Pki,
 }
@@ -57,7 +56,7 @@ impl Other {
         let pki = Pki::new();
         let server = OtherServer::start(kind, &pki, options)?;
         println!("{kind:?}: {}", server.version());
-        Some(Other { kind, server, pki })
+        Some(Other { server, pki })
     }
 
     /// Runs requests for `/`; both sides must count the same.
@@ -75,7 +74,7 @@ impl Other {
     /// Runs requests for a path; each must be answered once.
     pub(super) fn run_path(&self, path: &str, sections: &str) -> Told {
         let before = self.server.requests().len();
-        let document = run(&plan(&self.server.url(path), &self.pki, sections));
+        let document = run_alone(&plan(&self.server.url(path), &self.pki, sections));
         let rows = self
             .server
             .wait_for_requests(before + REQUESTS as usize)
@@ -149,8 +148,16 @@ impl Other {
         );
     }
 
+    /// All that holds of HTTP/1.1.
+    pub(super) fn assert_http1(&self, gives: Resumed) {
+        self.assert_connections();
+        self.assert_resumption_1_2();
+        self.assert_resumption_1_3(gives);
+        self.assert_handshakes();
+    }
+
     /// HTTP/1.1: connections carry as many requests as the plan says, whichever side ends them.
-    pub(super) fn assert_connections(&self) {
+    fn assert_connections(&self) {
         self.assert_curl("--http1.1", "/", "200 356 1.1");
         // (connection, number of connections if that is known)
         let cases = [
@@ -190,20 +197,7 @@ impl Other {
         self.assert_curl("--http2", "/", "200 356 2");
         self.assert_h2load();
         for streams in [1, 5, 20] {
-            let told = self.run(&http2(streams));
-            assert_eq!(told.connections(), USERS, "{streams} streams");
-            assert!(
-                told.rows.iter().all(|row| row.http == "2"),
-                "{:?}",
-                told.rows
-            );
-            assert!(
-                told.document
-                    .measured
-                    .negotiated
-                    .iter()
-                    .all(|agreed| agreed.alpn == "h2")
-            );
+            self.assert_streams_shared(streams);
         }
         let told = self.run_path("/big", &http2(3));
         assert_eq!(
@@ -211,6 +205,28 @@ impl Other {
             REQUESTS * interop::BIG_BYTES as u64
         );
         assert_eq!(told.document.measured.operations.ok, REQUESTS);
+    }
+
+    /// Connections of this many streams each carry requests for `/`.
+    pub(super) fn assert_streams_shared(&self, streams: u64) {
+        let told = self.run(&http2(streams));
+        assert_eq!(told.connections(), USERS, "{streams} streams");
+        let rows = &told.rows;
+        assert!(rows.iter().all(|row| row.http == "2"), "{rows:?}");
+        let mut negotiated = told.document.measured.negotiated.iter();
+        assert!(negotiated.all(|agreed| agreed.alpn == "h2"));
+    }
+
+    /// Ten thousand interim answers before the final one cost no request. curl accepts 300 KiB of
+    /// heads, so at most 1,000 of these.
+    pub(super) fn assert_interim_answers(&self, connections: &[&str]) {
+        for (flag, sections) in ["--http1.1", "--http2"].into_iter().zip(connections) {
+            let version = flag.trim_start_matches("--http");
+            self.assert_curl(flag, "/103/1000", &format!("200 356 {version}"));
+            for path in ["/100/10000", "/103/10000"] {
+                assert_all_ok(&self.run_path(path, sections).document.measured);
+            }
+        }
     }
 
     /// TLS 1.2: every handshake except the first of each user resumes a session.
@@ -248,12 +264,6 @@ impl Other {
         told.assert_resumed();
     }
 
-    /// Sessions are resumed in both versions of TLS.
-    pub(super) fn assert_resumption(&self, gives: Resumed) {
-        self.assert_resumption_1_2();
-        self.assert_resumption_1_3(gives);
-    }
-
     /// Connections that only shake hands, in both versions of TLS.
     pub(super) fn assert_handshakes(&self) {
         for version in ["1.2", "1.3"] {
@@ -263,7 +273,7 @@ impl Other {
                 &self.pki,
                 &format!("tls.versions = [\"{version}\"]\nconnection.requests = 0\n"),
             );
-            let document = run(&text);
+            let document = run_alone(&text);
             let (operations, resumption) =
                 (&document.measured.operations, &document.measured.resumption);
             assert_eq!(
