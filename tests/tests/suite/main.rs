@@ -1,6 +1,7 @@
 //! What the real programs do together, end to end, as users run them. It is one program, so that
 //! tests of one topic, which mostly wait, run beside those of the others.
 
+mod binary;
 mod faults;
 mod files;
 mod fixtures;

@@ -3,7 +3,7 @@
 use analysis::Document;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tempfile::TempDir;
 
 /// No test here takes a tenth of this on an idle machine.
@@ -52,7 +52,7 @@ impl Folder {
     }
 
     pub fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_coordinator"));
+        let mut command = Command::new(interop::binary("coordinator"));
         command
             .args(arguments)
             .current_dir(self.path())
@@ -186,11 +186,7 @@ pub fn send(signal: &str, pid: i32) {
 }
 
 pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !is_so() {
-        assert!(begun.elapsed() < PATIENCE, "{what} did not come");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    interop::wait_until(what, || is_so().then_some(()));
 }
 
 /// Everything that the process printed, for a message.
