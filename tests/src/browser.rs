@@ -20,6 +20,9 @@ const END: u8 = 0;
 /// Chromium reads from descriptor 3 and writes to descriptor 4; a shell moves the pipes there.
 const ON_PIPES: &str = r#"exec "$0" "$@" 3<&0 4>&1 </dev/null >/dev/null"#;
 
+/// What the browser ends its requests with whenever the machine has a new interface.
+const NETWORK_CHANGED: &str = "net::ERR_NETWORK_CHANGED";
+
 /// A browser with one page or several. Killed when dropped.
 pub struct Browser {
     child: Child,
@@ -50,6 +53,8 @@ impl Browser {
             "--hide-scrollbars",
             "--no-first-run",
             "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-extensions",
         ]);
         if rustix::process::geteuid().is_root() {
             command.arg("--no-sandbox"); // it refuses to run without this flag
@@ -235,9 +240,16 @@ impl Browser {
                 .contains(&method)
         };
         let complaints = self.events.iter().filter(is_complaint);
-        complaints
-            .map(|event| event["params"].to_string())
+        let told = complaints.map(|event| event["params"].to_string());
+        told.filter(|told| !told.contains(NETWORK_CHANGED))
             .collect()
+    }
+
+    /// Whether requests failed because another test made an interface. They are no complaints.
+    #[must_use]
+    pub fn lost_its_network(&self) -> bool {
+        let mut events = self.events.iter();
+        events.any(|event| event.to_string().contains(NETWORK_CHANGED))
     }
 
     /// Seconds of script time since the page was opened.

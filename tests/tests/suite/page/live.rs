@@ -2,7 +2,9 @@
 
 use crate::page::plots::{live_instant_at, on_plot};
 use crate::page::stage::assert_quiet;
-use interop::{Browser, Coordinator, CoordinatorCommand, RUN_MAX, wait_until};
+use interop::{
+    Browser, Coordinator, CoordinatorCommand, RUN_MAX, Tried, ensure, try_up_to, wait_until,
+};
 use rustix::process::Signal;
 use std::time::{Duration, Instant};
 
@@ -76,9 +78,16 @@ fn assert_shows_the_beginning(browser: &mut Browser) {
 
 #[test]
 fn three_viewers_follow_a_run_and_see_its_end() {
-    let Some(mut browser) = Browser::start() else {
-        return;
-    };
+    let tried = try_up_to(3, || {
+        Browser::start().map_or(Ok(()), see_the_end_three_times)
+    });
+    if let Err(why) = tried {
+        panic!("{why}");
+    }
+}
+
+/// An error if the browser missed the end because another test made an interface.
+fn see_the_end_three_times(mut browser: Browser) -> Tried {
     let run = ShownRun::start(ENDLESS);
     browser.visit(&run.url, 1280);
     let early = [browser.add_page(), browser.add_page()];
@@ -104,10 +113,14 @@ fn three_viewers_follow_a_run_and_see_its_end() {
         );
         let text = browser.text("document.body.innerText");
         for said in ["it was stopped", "This run is over", &format!("of {ended}")] {
-            assert!(text.contains(said), "{said:?} is not in {text}");
+            let is_there = text.contains(said);
+            let why = || format!("{said:?} is not in {text}");
+            assert!(is_there || browser.lost_its_network(), "{}", why());
+            ensure(is_there, why)?;
         }
         assert_quiet(&mut browser);
     }
+    Ok(())
 }
 
 #[test]
