@@ -27,6 +27,15 @@ const LOST: u32 = 1;
 /// The requests that arrived: when, and the path.
 type Requests = Arc<Mutex<Vec<(u64, String)>>>;
 
+/// Plays all cases at once, since they mostly wait.
+fn side_by_side<C: Sync>(cases: &[C], play: impl Fn(&C) + Sync) {
+    std::thread::scope(|scope| {
+        for case in cases {
+            scope.spawn(|| play(case));
+        }
+    });
+}
+
 /// Listens for as long as the test lives.
 fn listen() -> (SocketAddr, Requests) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -167,7 +176,7 @@ fn check(outcome: &Outcome) {
 #[test]
 fn arrivals_of_a_lost_agent_are_fired_once_by_the_others_and_are_due_when_they_were() {
     let ramp = "stage = [{ over = \"1s\", to = \"300/s\" }, { over = \"700ms\", to = \"20/s\" }]";
-    for (load, from) in [
+    let cases = [
         (
             "rate = \"300/s\", requests = 700, max_connections = 9",
             1137 * MS,
@@ -198,35 +207,39 @@ fn arrivals_of_a_lost_agent_are_fired_once_by_the_others_and_are_due_when_they_w
             1137 * MS,
         ),
         ("rate = \"300/s\", requests = 300", 0),
-    ] {
-        let (address, requests) = listen();
-        let url = format!("http://{address}/");
-        let sections = format!("load = {{ {load} }}\nfleet = {{ lost = \"redistribute\" }}");
-        let plan = plan(&url, "/{seq}", &sections, None);
-        let outcomes = survivors(&plan, from);
-        outcomes.iter().for_each(check);
-        let due = due(&plan, from);
-        let number = |&(period, seq, _): &(Period, u64, u64)| match period {
-            Period::WarmUp => 9_000_000_000_000_000_000 + seq,
-            Period::Measured => seq,
-        };
-        let mut expected: Vec<u64> = due.iter().map(number).collect();
-        let came = std::mem::take(&mut *requests.lock().unwrap());
-        let mut came: Vec<u64> = came.iter().map(|(_, path)| path.parse().unwrap()).collect();
-        expected.sort_unstable();
-        came.sort_unstable();
-        assert_eq!(came, expected, "{load}");
-        let mut seconds = BTreeMap::new();
-        for (_, _, at) in due {
-            *seconds.entry((at / SECOND) as u32).or_default() += 1;
-        }
-        assert_eq!(by_second(&outcomes), seconds, "{load}");
-        for period in [Period::WarmUp, Period::Measured] {
-            let failed = outcomes
-                .iter()
-                .map(|outcome| outcome.counters(period).failures.len());
-            assert_eq!(failed.sum::<usize>(), 0, "{load}");
-        }
+    ];
+    side_by_side(&cases, |(load, from)| check_arrivals(load, *from));
+}
+
+/// Loses an agent at this instant of a load.
+fn check_arrivals(load: &str, from: u64) {
+    let (address, requests) = listen();
+    let url = format!("http://{address}/");
+    let sections = format!("load = {{ {load} }}\nfleet = {{ lost = \"redistribute\" }}");
+    let plan = plan(&url, "/{seq}", &sections, None);
+    let outcomes = survivors(&plan, from);
+    outcomes.iter().for_each(check);
+    let due = due(&plan, from);
+    let number = |&(period, seq, _): &(Period, u64, u64)| match period {
+        Period::WarmUp => 9_000_000_000_000_000_000 + seq,
+        Period::Measured => seq,
+    };
+    let mut expected: Vec<u64> = due.iter().map(number).collect();
+    let came = std::mem::take(&mut *requests.lock().unwrap());
+    let mut came: Vec<u64> = came.iter().map(|(_, path)| path.parse().unwrap()).collect();
+    expected.sort_unstable();
+    came.sort_unstable();
+    assert_eq!(came, expected, "{load}");
+    let mut seconds = BTreeMap::new();
+    for (_, _, at) in due {
+        *seconds.entry((at / SECOND) as u32).or_default() += 1;
+    }
+    assert_eq!(by_second(&outcomes), seconds, "{load}");
+    for period in [Period::WarmUp, Period::Measured] {
+        let failed = outcomes
+            .iter()
+            .map(|outcome| outcome.counters(period).failures.len());
+        assert_eq!(failed.sum::<usize>(), 0, "{load}");
     }
 }
 
@@ -487,7 +500,7 @@ fn share_that_cannot_be_fired_here_is_refused_and_the_run_goes_on() {
     let own = &[(0, 1)][..];
     let half = &[(0, 2)][..];
     let late = 2 * SECOND;
-    for (load, policy, agent, parts, late, problem) in [
+    let cases = [
         (open, Policy::default(), 0, own, 0, "some of it already"),
         (
             open,
@@ -524,7 +537,8 @@ fn share_that_cannot_be_fired_here_is_refused_and_the_run_goes_on() {
             0,
             "is not known",
         ),
-    ] {
+    ];
+    side_by_side(&cases, |(load, policy, agent, parts, late, problem)| {
         let plan = plan(&server.url("/"), "/", &format!("load = {{ {load} }}"), None);
         let placement = Placement {
             agent: 0,
@@ -533,8 +547,8 @@ fn share_that_cannot_be_fired_here_is_refused_and_the_run_goes_on() {
         };
         let start_at = monotonic_ns() + 20 * MS;
         let lease = FiringLease::unlimited();
-        let mut agent_0 = FiringAgent::start(plan, placement, policy, start_at, lease);
-        let said = agent_0.running.take_over(agent, parts, start_at - late);
+        let mut agent_0 = FiringAgent::start(plan, placement, policy.clone(), start_at, lease);
+        let said = agent_0.running.take_over(*agent, parts, start_at - late);
         let said = said.map_err(|error| error.to_string());
         assert!(
             said.as_ref().is_err_and(|said| said.contains(problem)),
@@ -542,13 +556,13 @@ fn share_that_cannot_be_fired_here_is_refused_and_the_run_goes_on() {
         );
         let outcome = agent_0.outcome();
         check(&outcome);
-        let expected = if load == open { 150 } else { 30 };
+        let expected = if *load == open { 150 } else { 30 };
         assert_eq!(
             (outcome.measured().ok, outcome.workers.len()),
             (expected, 1),
             "{problem}"
         );
-    }
+    });
 }
 
 #[test]
