@@ -27,18 +27,20 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use truth::Violation;
 use world::World;
 
-/// Number of cases in an ordinary test.
-const SEEDS: u64 = 5_000;
+/// Number of cases in an ordinary test, and in one that may take longer.
+const SEEDS: u64 = 1_500;
+const MORE_SEEDS: u64 = 10_000;
 
 fn setting(name: &str) -> Option<u64> {
     std::env::var(name).ok().and_then(|text| text.parse().ok())
 }
 
-fn seeds() -> std::ops::Range<u64> {
+/// The cases that were asked for, or else the first `usual` ones.
+fn seeds(usual: u64) -> std::ops::Range<u64> {
     match (setting("SIMULATION_SEED"), setting("SIMULATION_SEEDS")) {
         (Some(seed), _) => seed..seed + 1,
         (None, Some(seeds)) => 0..seeds,
-        (None, None) => 0..SEEDS,
+        (None, None) => 0..usual,
     }
 }
 
@@ -102,7 +104,18 @@ fn failures(seeds: std::ops::Range<u64>) -> Vec<(u64, Violation)> {
 
 #[test]
 fn every_invariant_holds_whatever_goes_wrong() {
-    let failures = failures(seeds());
+    assert_hold(seeds(SEEDS));
+}
+
+#[test]
+#[ignore = "takes most of a minute"]
+fn every_invariant_holds_in_thousands_of_cases() {
+    assert_hold(seeds(MORE_SEEDS));
+}
+
+/// Checks every invariant in these cases.
+fn assert_hold(seeds: std::ops::Range<u64>) {
+    let failures = failures(seeds);
     let Some((seed, violation)) = failures.first() else {
         return;
     };
