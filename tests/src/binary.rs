@@ -3,13 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
-use std::time::SystemTime;
 
 /// The binary `coordinator` or `agent` of this checkout, in the profile of the calling test. The
-/// first call in a process lets cargo bring both up to date if they are not.
+/// first call in a process lets cargo bring both up to date, unless it has just done so.
 ///
-/// Those that `cargo test --workspace` builds have the features that any package asks for. Cargo,
-/// asked for these two packages alone, would build nearly all of ours again without them.
+/// `cargo test --workspace` builds them with every feature that some package asks for. Asked for
+/// these two packages alone, cargo would build nearly all of ours once more, without them.
 ///
 /// # Panics
 /// If they do not build.
@@ -29,8 +28,7 @@ fn build() -> PathBuf {
         .nth(2)
         .expect("tests are in deps")
         .to_owned();
-    let is_built = |name: &str| is_current(&folder.join(name)).unwrap_or(false);
-    if is_built("coordinator") && is_built("agent") {
+    if cargo_has_built_all() {
         return folder;
     }
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
@@ -57,58 +55,49 @@ fn build() -> PathBuf {
     folder
 }
 
-/// Whether nothing that the binary was built from has changed since: its sources, which cargo lists
-/// beside it as in a makefile, their manifests, and what the whole workspace is built with.
-///
-/// # Errors
-/// If there is no binary or no list, or it names a file that is not there.
-fn is_current(binary: &Path) -> std::io::Result<bool> {
-    let changed_at = |path: &Path| -> std::io::Result<SystemTime> { path.metadata()?.modified() };
-    let built_at = changed_at(binary)?;
-    let list = std::fs::read_to_string(binary.with_extension("d"))?;
-    let sources = list.split_whitespace().skip(1).map(PathBuf::from);
-    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let of_all =
-        ["Cargo.toml", "Cargo.lock", ".cargo/config.toml"].map(|name| workspace.join(name));
-    for path in sources.chain(of_all) {
-        let manifest = path.ancestors().map(|folder| folder.join("Cargo.toml"));
-        let manifest = manifest.skip(1).find(|manifest| manifest.is_file());
-        for input in [Some(path.clone()), manifest].into_iter().flatten() {
-            if changed_at(&input)? > built_at {
-                return Ok(false);
-            }
-        }
-    }
-    Ok(true)
+/// Whether this test was started by a cargo that builds all binaries before it.
+fn cargo_has_built_all() -> bool {
+    let parent = rustix::process::Pid::as_raw(rustix::process::getppid());
+    let line = std::fs::read_to_string(format!("/proc/{parent}/cmdline")).unwrap_or_default();
+    builds_all(line.split('\0').skip(1))
+}
+
+/// Whether cargo with these arguments builds the binaries of every package. Any argument that may
+/// select less, such as `--test`, counts as if it did.
+fn builds_all<'a>(arguments: impl Iterator<Item = &'a str>) -> bool {
+    const NARROW_NOTHING: [&str; 9] = [
+        "test",
+        "--workspace",
+        "--tests",
+        "--locked",
+        "--offline",
+        "--release",
+        "--no-fail-fast",
+        "--quiet",
+        "-q",
+    ];
+    let of_cargo = arguments.take_while(|word| !["", "--"].contains(word));
+    let words: Vec<&str> = of_cargo.collect();
+    words.contains(&"--workspace") && words.iter().all(|word| NARROW_NOTHING.contains(word))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs::{File, write};
-    use std::time::Duration;
 
     #[test]
-    fn binary_is_current_until_a_source_or_a_manifest_is_newer() {
-        let folder = tempfile::tempdir().unwrap();
-        let at = |name: &str| folder.path().join(name);
-        let source = at("main.rs");
-        for name in ["main.rs", "Cargo.toml", "program"] {
-            write(at(name), "").unwrap();
-        }
-        assert!(is_current(&at("program")).is_err(), "there is no list");
-        let list = format!("{}: {}\n", at("program").display(), source.display());
-        write(at("program.d"), list).unwrap();
-        assert!(is_current(&at("program")).unwrap());
-        for name in ["main.rs", "Cargo.toml"] {
-            let file = File::options().write(true).open(at(name)).unwrap();
-            let built_at = at("program").metadata().unwrap().modified().unwrap();
-            file.set_modified(built_at + Duration::from_secs(1))
-                .unwrap();
-            assert!(!is_current(&at("program")).unwrap(), "{name} is newer");
-            file.set_modified(built_at).unwrap();
-        }
-        std::fs::remove_file(source).unwrap();
-        assert!(is_current(&at("program")).is_err(), "a source is gone");
+    fn only_a_test_of_the_whole_workspace_builds_all_binaries() {
+        let builds = |line: &str| builds_all(line.split(' '));
+        assert!(builds("test --workspace --no-fail-fast"));
+        assert!(builds(
+            "test --locked --workspace --tests -- --ignored name"
+        ));
+        assert!(!builds("test -p interop"));
+        assert!(!builds("test"));
+        assert!(!builds("test --workspace --test suite"));
+        assert!(!builds("test --workspace --exclude coordinator"));
+        assert!(!builds("test --workspace name_of_a_test"));
+        assert!(!builds("nextest run --workspace"));
+        assert!(!builds("test -p interop -- --workspace"));
     }
 }
