@@ -1,11 +1,20 @@
 //! What a finished `coordinator` leaves: its exit code, its output, and its run folder.
 
 use crate::{Histograms, Pressure};
-use analysis::{Document, RunState, Verdict, VerdictRecord};
+use analysis::{AgentResult, Document, RunState, Verdict};
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::Duration;
 use tempfile::TempDir;
+
+/// How evidence of a client begins that was late or stood still. Agents can begin apart on a quiet
+/// machine too.
+const LATE: [&str; 4] = [
+    "agents began ",
+    "the schedule was missed",
+    "the client's loop handled ",
+    "a client's loop stood still ",
+];
 
 /// A `coordinator` that has ended.
 pub struct Finished {
@@ -59,26 +68,25 @@ impl Finished {
         self
     }
 
-    /// Whether a busy machine is the only reason for 3: what kept it busy also made the client the
-    /// limit, late or stand still, or agents began apart. Lost agents, wrong totals and thresholds
-    /// are other reasons, and faults come before all others.
+    /// Whether a busy machine is the only reason for 3: agents began apart, or what kept it busy
+    /// also made the client the limit, late, or stand still. A result without all counts of all
+    /// agents has other reasons.
     fn is_victim(&self) -> bool {
         if self.code != 3 || self.run_folder().is_none() {
             return false;
         }
         let is_busy = !self.pressure.is_quiet();
-        let VerdictRecord {
-            verdict, evidence, ..
-        } = self.document().verdict;
-        let begins_with = |text: &str| evidence.first().is_some_and(|line| line.starts_with(text));
-        match verdict {
+        let document = self.document();
+        let is_whole = |agent: &AgentResult| agent.totals_match == Some(true);
+        let evidence = &document.verdict.evidence;
+        let first = evidence.first().map_or("", String::as_str);
+        let is_excused = match document.verdict.verdict {
             Verdict::ClientBound => is_busy,
-            Verdict::Invalid => {
-                let late = ["the schedule was missed", "a client's loop stood still "];
-                begins_with("agents began ") || is_busy && late.into_iter().any(begins_with)
-            }
+            Verdict::Invalid if is_busy => LATE.into_iter().any(|late| first.starts_with(late)),
+            Verdict::Invalid => evidence.iter().all(|line| line.starts_with(LATE[0])),
             _ => false,
-        }
+        };
+        is_excused && document.agents.iter().all(is_whole)
     }
 
     /// Its result.
