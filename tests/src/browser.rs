@@ -246,8 +246,9 @@ impl Browser {
     }
 
     /// Whether requests failed because another test made an interface. They are no complaints.
-    #[must_use]
-    pub fn lost_its_network(&self) -> bool {
+    pub fn lost_its_network(&mut self) -> bool {
+        // All messages arrive before this answer.
+        self.value("0");
         let mut events = self.events.iter();
         events.any(|event| event.to_string().contains(NETWORK_CHANGED))
     }

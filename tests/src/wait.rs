@@ -5,8 +5,11 @@ use std::time::{Duration, Instant};
 /// Longest time that a fixture waits for anything: a busy machine needs much of it to start Java.
 pub const DEADLINE: Duration = Duration::from_secs(60);
 
-/// Shortest and longest time between two attempts.
-const INTERVAL: [Duration; 2] = [Duration::from_millis(2), Duration::from_millis(20)];
+/// Shortest time between two attempts.
+const INTERVAL_MIN: Duration = Duration::from_millis(2);
+
+/// Longest time between two attempts.
+const INTERVAL_MAX: Duration = Duration::from_millis(20);
 
 /// Calls `look` until it returns something, more rarely as time passes: tests run side by side, and
 /// what they wait for needs the CPU.
@@ -23,7 +26,6 @@ pub fn wait_until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
             started_at.elapsed() < DEADLINE,
             "waited {DEADLINE:?} for {what}"
         );
-        let [shortest, longest] = INTERVAL;
-        std::thread::sleep((started_at.elapsed() / 8).clamp(shortest, longest));
+        std::thread::sleep((started_at.elapsed() / 8).clamp(INTERVAL_MIN, INTERVAL_MAX));
     }
 }

@@ -1,7 +1,6 @@
 //! What the real programs do together, end to end, as users run them. It is one program, so that
 //! tests of one topic, which mostly wait, run beside those of the others.
 
-mod binary;
 mod faults;
 mod files;
 mod fixtures;
@@ -9,5 +8,6 @@ mod fleet;
 mod page;
 mod pairs;
 mod partitions;
+mod program;
 mod servers;
 mod streams;

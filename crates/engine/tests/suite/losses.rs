@@ -27,13 +27,18 @@ const LOST: u32 = 1;
 /// The requests that arrived: when, and the path.
 type Requests = Arc<Mutex<Vec<(u64, String)>>>;
 
-/// Plays all cases at once, since they mostly wait.
-fn side_by_side<C: Sync>(cases: &[C], play: impl Fn(&C) + Sync) {
-    std::thread::scope(|scope| {
-        for case in cases {
-            scope.spawn(|| play(case));
-        }
-    });
+/// Plays a few cases at a time, since they mostly wait. A panic names its case as the thread.
+fn side_by_side<C: Sync>(cases: &[C], name: impl Fn(&C) -> String, play: impl Fn(&C) + Sync) {
+    const AT_ONCE: usize = 4;
+    let play = &play;
+    for some in cases.chunks(AT_ONCE) {
+        std::thread::scope(|scope| {
+            for case in some {
+                let thread = std::thread::Builder::new().name(name(case));
+                thread.spawn_scoped(scope, move || play(case)).unwrap();
+            }
+        });
+    }
 }
 
 /// Listens for as long as the test lives.
@@ -208,7 +213,11 @@ fn arrivals_of_a_lost_agent_are_fired_once_by_the_others_and_are_due_when_they_w
         ),
         ("rate = \"300/s\", requests = 300", 0),
     ];
-    side_by_side(&cases, |(load, from)| check_arrivals(load, *from));
+    side_by_side(
+        &cases,
+        |(load, from)| format!("{load}, lost at {from} ns"),
+        |(load, from)| check_arrivals(load, *from),
+    );
 }
 
 /// Loses an agent at this instant of a load.
@@ -538,7 +547,8 @@ fn share_that_cannot_be_fired_here_is_refused_and_the_run_goes_on() {
             "is not known",
         ),
     ];
-    side_by_side(&cases, |(load, policy, agent, parts, late, problem)| {
+    type Case<'a> = (&'a str, Policy, u32, &'a [(u32, u32)], u64, &'a str);
+    let refused = |(load, policy, agent, parts, late, problem): &Case| {
         let plan = plan(&server.url("/"), "/", &format!("load = {{ {load} }}"), None);
         let placement = Placement {
             agent: 0,
@@ -562,7 +572,8 @@ fn share_that_cannot_be_fired_here_is_refused_and_the_run_goes_on() {
             (expected, 1),
             "{problem}"
         );
-    });
+    };
+    side_by_side(&cases, |case| case.5.to_owned(), refused);
 }
 
 #[test]

@@ -78,16 +78,14 @@ fn assert_shows_the_beginning(browser: &mut Browser) {
 
 #[test]
 fn three_viewers_follow_a_run_and_see_its_end() {
-    let tried = try_up_to(3, || {
-        Browser::start().map_or(Ok(()), see_the_end_three_times)
-    });
+    let tried = try_up_to(3, || Browser::start().map_or(Ok(()), watch_to_the_end));
     if let Err(why) = tried {
         panic!("{why}");
     }
 }
 
 /// An error if the browser missed the end because another test made an interface.
-fn see_the_end_three_times(mut browser: Browser) -> Tried {
+fn watch_to_the_end(mut browser: Browser) -> Tried {
     let run = ShownRun::start(ENDLESS);
     browser.visit(&run.url, 1280);
     let early = [browser.add_page(), browser.add_page()];
@@ -116,6 +114,7 @@ fn see_the_end_three_times(mut browser: Browser) -> Tried {
             let is_there = text.contains(said);
             let why = || format!("{said:?} is not in {text}");
             assert!(is_there || browser.lost_its_network(), "{}", why());
+            // The page gets the end of its run once, just before the coordinator ends.
             ensure(is_there, why)?;
         }
         assert_quiet(&mut browser);

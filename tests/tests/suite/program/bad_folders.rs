@@ -1,7 +1,7 @@
 //! Folders that no run left whole: each is refused with what, where, why and a cure, within bounded
 //! time.
 
-use crate::binary::command::{Folder, assert_code, told};
+use crate::program::command::{Folder, assert_code, told};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use std::fs;
 use std::os::unix::fs::symlink;

@@ -1,7 +1,7 @@
 //! Several runs of one file: variants, repeats and searches, what they leave, and how they are
 //! resumed.
 
-use crate::binary::command::{Folder, PLAN, assert_code, told, wait_until};
+use crate::program::command::{Folder, PLAN, assert_code, told, wait_until};
 use analysis::{Document, RunState};
 use std::path::Path;
 use std::process::Output;

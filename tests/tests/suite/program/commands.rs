@@ -1,6 +1,6 @@
 //! Commands of the user around each run.
 
-use crate::binary::command::{ENDLESS, Folder, PLAN, assert_code, told, wait_until};
+use crate::program::command::{ENDLESS, Folder, PLAN, assert_code, told, wait_until};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 

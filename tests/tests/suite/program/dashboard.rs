@@ -1,7 +1,7 @@
 //! People look at a run while it goes on. How a browser shows the page is tested elsewhere.
 
-use crate::binary::command::{ENDLESS, Folder, Running, assert_code, wait_until};
-use crate::binary::viewer::{address_in, ask, begin};
+use crate::program::command::{ENDLESS, Folder, Running, assert_code, wait_until};
+use crate::program::viewer::{address_in, ask, begin};
 use std::io::{BufRead, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! Ctrl-C, SIGTERM, and a coordinator that is killed.
 
-use crate::binary::command::{ENDLESS, Folder, Running, assert_code, told, wait_until};
+use crate::program::command::{ENDLESS, Folder, Running, assert_code, told, wait_until};
 use analysis::RunState;
 use std::io::{BufRead as _, BufReader};
 use std::process::Command;

@@ -1,7 +1,7 @@
 //! Prometheus looks at a run while it goes on.
 
-use crate::binary::command::{ENDLESS, Folder, assert_code, told, wait_until};
-use crate::binary::viewer::{address_in, ask};
+use crate::program::command::{ENDLESS, Folder, assert_code, told, wait_until};
+use crate::program::viewer::{address_in, ask};
 use std::net::{TcpListener, TcpStream};
 
 #[test]

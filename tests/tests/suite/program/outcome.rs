@@ -1,7 +1,7 @@
 //! The parts of a run that programs use: standard output, a summary, the last line, names of
 //! folders.
 
-use crate::binary::command::{Folder, PLAN, assert_code, told};
+use crate::program::command::{Folder, PLAN, assert_code, told};
 use std::process::Output;
 
 /// One threshold holds, and one cannot.

@@ -1,6 +1,6 @@
 //! `quick` against a target of its own.
 
-use crate::binary::command::{Folder, Running, assert_code, told};
+use crate::program::command::{Folder, Running, assert_code, told};
 use analysis::Document;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Output, Stdio};

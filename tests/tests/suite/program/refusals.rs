@@ -1,6 +1,6 @@
 //! Requests that cannot be run: one clear message each, and the documented exit code.
 
-use crate::binary::command::{Folder, PLAN, assert_code, told};
+use crate::program::command::{Folder, PLAN, assert_code, told};
 use rcgen::{BasicConstraints, CertificateParams, CustomExtension, IsCa, KeyPair};
 use std::net::TcpListener;
 

@@ -1,6 +1,6 @@
 //! Agents that join over the network, as processes of their own.
 
-use crate::binary::command::{Folder, Running, assert_code, send, told, wait_until};
+use crate::program::command::{Folder, Running, assert_code, send, told, wait_until};
 use plan::{CalibratedWork, Calibration, CalibrationRow};
 use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;

@@ -1,6 +1,6 @@
 //! Whole local runs.
 
-use crate::binary::command::{ENDLESS, Folder, PLAN, Running, assert_code, send, told};
+use crate::program::command::{ENDLESS, Folder, PLAN, Running, assert_code, send, told};
 use analysis::{AgentEndCause, RunState, Verdict};
 
 #[test]

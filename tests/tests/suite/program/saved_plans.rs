@@ -1,6 +1,6 @@
 //! The plan that a run leaves in its folder can be run again, from any folder.
 
-use crate::binary::command::{Folder, Running, assert_code, told};
+use crate::program::command::{Folder, Running, assert_code, told};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Output;

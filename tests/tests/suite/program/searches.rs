@@ -1,6 +1,6 @@
 //! Searches whose coordinator is killed, and searches that lose agents.
 
-use crate::binary::command::{Folder, Running, assert_code, send, told, wait_until};
+use crate::program::command::{Folder, Running, assert_code, send, told, wait_until};
 use analysis::{CampaignDocument, Document, HoldOutcome, SearchAnswer, SearchRecord};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! Secrets of a plan are written nowhere: not into the run folder, not to the terminal, not by the
 //! agents.
 
-use crate::binary::command::{Folder, PLAN, assert_code, told, wait_until};
+use crate::program::command::{Folder, PLAN, assert_code, told, wait_until};
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::Output;

@@ -1,6 +1,6 @@
 //! The live view on a terminal with few columns.
 
-use crate::binary::command::{ENDLESS, Folder, PLAN, Running, assert_code, wait_until};
+use crate::program::command::{ENDLESS, Folder, PLAN, Running, assert_code, wait_until};
 use analysis::RunState;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};

@@ -1,6 +1,6 @@
 //! A viewer that looks at a run while it goes on.
 
-use crate::binary::command::Running;
+use crate::program::command::Running;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 

@@ -127,7 +127,7 @@ fn operations_send_the_same_rows_with_any_number_of_agents() {
     let pki = Pki::new();
     for (case, order) in CASES.iter().zip(ORDERS.into_iter().cycle()) {
         let mut first: Option<Vec<u64>> = None;
-        for agents in [1, 4] {
+        for agents in [1, 2, 4] {
             let Some(sent) = rows_of(case, order, agents, &pki) else {
                 return;
             };

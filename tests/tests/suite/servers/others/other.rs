@@ -208,7 +208,7 @@ impl Other {
     }
 
     /// Connections of this many streams each carry requests for `/`.
-    pub(super) fn assert_streams_shared(&self, streams: u64) {
+    fn assert_streams_shared(&self, streams: u64) {
         let told = self.run(&http2(streams));
         assert_eq!(told.connections(), USERS, "{streams} streams");
         let rows = &told.rows;
