@@ -4,7 +4,8 @@ use crate::servers::variables::assert_unseen;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use interop::{
-    CoordinatorCommand, Nginx, NginxOptions, NginxServer, Pki, PythonServer, TOKEN, plan, users,
+    CoordinatorCommand, Nginx, NginxOptions, NginxServer, Pki, PythonServer, TOKEN, Tried, ensure,
+    plan, try_up_to, users,
 };
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -98,11 +99,16 @@ fn wrong_password_is_an_error_of_status_401() {
 
 #[test]
 fn requests_behind_the_end_of_a_token_are_counted_by_their_status() {
+    // A client that waits for its CPU may not send every arrival, and says so.
+    try_up_to(3, token_runs_out).unwrap();
+}
+
+fn token_runs_out() -> Tried {
     let folder = tempfile::tempdir().unwrap();
     let seen = folder.path().join("seen");
     let good = 70;
     let Some(server) = PythonServer::expiring(Ipv4Addr::LOCALHOST.into(), &seen, good) else {
-        return;
+        return Ok(());
     };
     let more = "vars.token = \"env:INTEROP_TOKEN\"\nauth.api.bearer = \"{token}\"\n\
                 request.auth = \"api\"\nload = { rate = \"100/s\", duration = \"1s\" }\n";
@@ -117,7 +123,6 @@ fn requests_behind_the_end_of_a_token_are_counted_by_their_status() {
     for status in seen.lines() {
         *answers.entry(status.parse().unwrap()).or_insert(0) += 1;
     }
-    assert_eq!(answers, BTreeMap::from([(200, good), (401, 100 - good)]));
     let measured = &finished.document().measured;
     assert_eq!(measured.operations.ok, good, "{finished}");
     assert_eq!(
@@ -129,5 +134,7 @@ fn requests_behind_the_end_of_a_token_are_counted_by_their_status() {
         answers,
         "{finished}"
     );
+    let expected = BTreeMap::from([(200, good), (401, 100 - good)]);
     assert_unseen(&finished, TOKEN);
+    ensure(answers == expected, || finished.to_string())
 }
