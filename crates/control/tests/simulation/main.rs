@@ -27,8 +27,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use truth::Violation;
 use world::World;
 
-/// Number of cases in an ordinary test, and in one that may take longer.
+/// Number of cases in an ordinary test.
 const SEEDS: u64 = 1_500;
+
+/// Number of cases in a test that may take longer.
 const MORE_SEEDS: u64 = 10_000;
 
 fn setting(name: &str) -> Option<u64> {

@@ -197,7 +197,12 @@ impl Other {
         self.assert_curl("--http2", "/", "200 356 2");
         self.assert_h2load();
         for streams in [1, 5, 20] {
-            self.assert_streams_shared(streams);
+            let told = self.run(&http2(streams));
+            assert_eq!(told.connections(), USERS, "{streams} streams");
+            let rows = &told.rows;
+            assert!(rows.iter().all(|row| row.http == "2"), "{rows:?}");
+            let mut negotiated = told.document.measured.negotiated.iter();
+            assert!(negotiated.all(|agreed| agreed.alpn == "h2"));
         }
         let told = self.run_path("/big", &http2(3));
         assert_eq!(
@@ -205,16 +210,6 @@ impl Other {
             REQUESTS * interop::BIG_BYTES as u64
         );
         assert_eq!(told.document.measured.operations.ok, REQUESTS);
-    }
-
-    /// Connections of this many streams each carry requests for `/`.
-    fn assert_streams_shared(&self, streams: u64) {
-        let told = self.run(&http2(streams));
-        assert_eq!(told.connections(), USERS, "{streams} streams");
-        let rows = &told.rows;
-        assert!(rows.iter().all(|row| row.http == "2"), "{rows:?}");
-        let mut negotiated = told.document.measured.negotiated.iter();
-        assert!(negotiated.all(|agreed| agreed.alpn == "h2"));
     }
 
     /// Ten thousand interim answers before the final one cost no request. curl accepts 300 KiB of
