@@ -1,8 +1,9 @@
-//! The counters of a histogram as bytes, as HdrHistogram's V2 encoding has them, without its head:
-//! snapshots on the wire and packed histograms hold them. Reading trusts nothing.
+//! The counters of a histogram as bytes, as version 2 of HdrHistogram's encoding has them. Files
+//! hold them behind a head, snapshots on the wire and packed histograms without one. Reading trusts
+//! nothing.
 //!
-//! Our own, unlike the V2 of files, which is the `hdrhistogram` crate's: a snapshot holds hundreds
-//! of small histograms, and the crate makes a whole array of 270 kB for each.
+//! Our own, not the `hdrhistogram` crate's: a snapshot holds hundreds of small histograms, and the
+//! crate makes a whole array of 270 kB for each.
 
 use crate::{Histogram, zigzag};
 

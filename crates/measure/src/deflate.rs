@@ -17,6 +17,11 @@ pub(crate) enum InflateError {
 /// Appends `plain` to `out`, deflated.
 pub(crate) fn append(plain: &[u8], out: &mut Vec<u8>) {
     let mut compress = Compress::new(Compression::fast(), WITH_HEADER);
+    append_by(&mut compress, plain, out);
+}
+
+/// Appends `plain` to `out`, deflated by `compress`, which is new or reset.
+pub(crate) fn append_by(compress: &mut Compress, plain: &[u8], out: &mut Vec<u8>) {
     loop {
         // Room for a block of stored bytes, so that one round is nearly always enough.
         out.reserve(plain.len() / 2 + 64);

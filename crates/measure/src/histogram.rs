@@ -60,6 +60,9 @@ pub struct Bucket {
 }
 
 impl Histogram {
+    /// Smallest value that differs from 0, nanoseconds.
+    pub const LOWEST_NS: u64 = 1;
+
     /// Largest value that has a bucket, nanoseconds: one hour.
     pub const HIGHEST_NS: u64 = HIGHEST;
 

@@ -1,7 +1,8 @@
-//! Our buckets and percentiles against those of the `hdrhistogram` crate.
+//! Our buckets, percentiles and encoding against those of the `hdrhistogram` crate.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use measure::Histogram;
+use hdrhistogram::serialization::{Serializer as _, V2DeflateSerializer};
+use measure::{HdrEncoder, Histogram};
 use proptest::prelude::*;
 
 type Theirs = hdrhistogram::Histogram<u64>;
@@ -56,7 +57,22 @@ fn values() -> impl Strategy<Value = Vec<u64>> {
     proptest::collection::vec(value, 0..400)
 }
 
+fn their_encoding(histogram: &Theirs) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut serializer = V2DeflateSerializer::new();
+    serializer.serialize(histogram, &mut bytes).unwrap();
+    bytes
+}
+
 proptest! {
+    #[test]
+    fn encoding_is_theirs_also_behind_another_one(first in values(), values in values()) {
+        let mut encoder = HdrEncoder::new();
+        encoder.encode(&ours(&first));
+        let encoded = encoder.encode(&ours(&values));
+        prop_assert_eq!(encoded, their_encoding(&theirs(&values)));
+    }
+
     #[test]
     fn buckets_are_theirs(values in values()) {
         prop_assert_eq!(our_buckets(&ours(&values)), their_buckets(&theirs(&values)));

@@ -1,11 +1,8 @@
 //! The text of `histograms.hlog`: HdrHistogram's interval log, version 1.3, which its tools can
-//! read. Source: `HistogramLogWriter.java` of HdrHistogram 2.1. The histograms are encoded by the
-//! crate `hdrhistogram`; its log writer is not used, because it rounds each line's maximum to a
-//! bucket.
+//! read. Source: `HistogramLogWriter.java` of HdrHistogram 2.1.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use hdrhistogram::serialization::{Serializer as _, V2DeflateSerializer};
-use measure::{CellKey, Distribution, Histogram, Metric, Outcome, Period, Snapshot};
+use measure::{CellKey, Distribution, HdrEncoder, Metric, Outcome, Period, Snapshot};
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 
@@ -24,14 +21,6 @@ pub struct HlogWriter {
     started_at: String,
     started_at_ms: u64,
     encoder: HdrEncoder,
-}
-
-/// Encodes histograms for HdrHistogram's tools.
-struct HdrEncoder {
-    /// Reused, since an array of all buckets takes 270 kB.
-    histogram: hdrhistogram::Histogram<u64>,
-    serializer: V2DeflateSerializer,
-    bytes: Vec<u8>,
 }
 
 /// Metric and outcome of a line.
@@ -104,41 +93,6 @@ impl HlogWriter {
             );
         }
         text
-    }
-}
-
-impl HdrEncoder {
-    fn new() -> HdrEncoder {
-        let bounds = (Histogram::HIGHEST_NS, Histogram::SIGNIFICANT_DIGITS);
-        HdrEncoder {
-            histogram: hdrhistogram::Histogram::new_with_bounds(1, bounds.0, bounds.1)
-                .expect("our bounds are in order"),
-            serializer: V2DeflateSerializer::new(),
-            bytes: Vec::new(),
-        }
-    }
-
-    /// The histogram in HdrHistogram's V2 encoding, compressed with deflate.
-    fn encode(&mut self, histogram: &Histogram) -> &[u8] {
-        self.histogram.reset();
-        for bucket in histogram.iter() {
-            // The encoding has signed counts; no run reaches their limit.
-            let count = bucket.count.min(i64::MAX as u64);
-            self.histogram
-                .record_n(bucket.lowest_ns, count)
-                .expect("both have the same buckets");
-        }
-        self.bytes.clear();
-        self.serializer
-            .serialize(&self.histogram, &mut self.bytes)
-            .expect("writing to memory cannot fail");
-        &self.bytes
-    }
-}
-
-impl fmt::Debug for HdrEncoder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HdrEncoder").finish_non_exhaustive()
     }
 }
 
