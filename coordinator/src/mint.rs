@@ -1,17 +1,19 @@
 //! Mints client identities before a run: P-256 keys with certificates from the plan's CA, whose key
 //! stays in this process.
 
+mod issuer;
+
+use issuer::{CaNames, ClientLeaf, Issuer};
 use plan::{Minted, MintedIdentity, Minting, Plan, PrivateFile, Subject, SubjectAttribute};
-use rcgen::{
-    CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, Issuer, KeyPair,
-    KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, date_time_ymd,
-};
+use rcgen::{KeyPair, PKCS_ECDSA_P256_SHA256, PublicKeyData as _};
 use rustls::crypto::aws_lc_rs::default_provider;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::sign::CertifiedKey;
+use rustls::sign::{CertifiedKey, SigningKey};
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::Arc;
+use std::time::Duration;
+use time::OffsetDateTime;
 
 /// How far a server's clock may be behind ours.
 const BEFORE: Duration = Duration::from_secs(3600);
@@ -21,7 +23,7 @@ const BEYOND: Duration = Duration::from_secs(2 * 3600);
 
 /// A CA that is ready to issue.
 pub(crate) struct Mint {
-    issuer: Issuer<'static, KeyPair>,
+    issuer: Issuer,
     chain: Vec<Vec<u8>>,
     subject: Subject,
     validity: Duration,
@@ -56,9 +58,12 @@ pub(crate) enum MintError {
         /// The key's file, as the plan names it.
         key: String,
     },
-    /// There is no randomness, or the fault is ours.
-    #[error("a client certificate cannot be minted: {0}")]
-    Make(#[from] rcgen::Error),
+    /// There is no randomness for a key.
+    #[error("a client's key cannot be made: {0}")]
+    Generate(#[from] rcgen::Error),
+    /// There is no randomness for a signature.
+    #[error("a client certificate cannot be signed: {0}")]
+    Sign(#[from] rustls::Error),
 }
 
 /// Says why the plan's identities cannot be minted, if they cannot.
@@ -80,7 +85,7 @@ impl Mint {
                 .collect::<Result<_, _>>()
                 .map_err(|_| bad_certificate())?;
         let first = certificates.first().ok_or_else(bad_certificate)?.clone();
-        x509_parser::parse_x509_certificate(&first).map_err(|_| bad_certificate())?;
+        let names = CaNames::read(&first).map_err(|_| bad_certificate())?;
         let key = key(ca_key, first.clone()).ok_or_else(|| MintError::Key {
             file: ca_key.name.clone(),
         })?;
@@ -88,7 +93,6 @@ impl Mint {
             ca: ca.name.clone(),
             key: ca_key.name.clone(),
         })?;
-        let issuer = Issuer::from_ca_cert_der(&first, key).map_err(|_| bad_certificate())?;
         // A self-issued root may be left out, since servers have it (RFC 8446 §4.4.2).
         let chain = certificates
             .iter()
@@ -96,7 +100,7 @@ impl Mint {
             .map(|der| der.to_vec())
             .collect();
         Ok(Mint {
-            issuer,
+            issuer: Issuer::new(key, names),
             chain,
             subject: minting.subject.clone(),
             validity: minting.validity,
@@ -108,27 +112,22 @@ impl Mint {
         &self,
         numbers: &BTreeSet<usize>,
     ) -> Result<BTreeMap<u32, MintedIdentity>, MintError> {
-        let now = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default();
-        let mut params = CertificateParams::default();
-        params.not_before = date_time_ymd(1970, 1, 1) + now.saturating_sub(BEFORE);
-        params.not_after = date_time_ymd(1970, 1, 1) + (now + self.validity + BEYOND);
-        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
-        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
-        params.use_authority_key_identifier_extension = true;
+        let now = OffsetDateTime::now_utc().truncate_to_second();
         let identity = |&number: &usize| {
             let number = u32::try_from(number).unwrap_or(u32::MAX);
-            params.distinguished_name = name(&self.subject, number);
             let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
-            let certificate = params.signed_by(&key, &self.issuer)?.der().to_vec();
-            Ok((
-                number,
-                MintedIdentity {
-                    certificate,
-                    key: key.serialize_der().into(),
-                },
-            ))
+            let certificate = self.issuer.issue(&ClientLeaf {
+                subject: &name(&self.subject, number),
+                public_key: &key.subject_public_key_info(),
+                serial: &serial()?,
+                not_before: now - BEFORE,
+                not_after: now + self.validity + BEYOND,
+            })?;
+            let identity = MintedIdentity {
+                certificate,
+                key: key.serialize_der().into(),
+            };
+            Ok((number, identity))
         };
         numbers.iter().map(identity).collect()
     }
@@ -160,51 +159,44 @@ fn content(file: &PrivateFile) -> &[u8] {
 /// Reads the key. The outer `None` means that it is not a key, the inner one that it belongs to
 /// another certificate.
 #[expect(clippy::option_option, reason = "two things can be wrong")]
-fn key(file: &PrivateFile, certificate: CertificateDer<'static>) -> Option<Option<KeyPair>> {
+fn key(
+    file: &PrivateFile,
+    certificate: CertificateDer<'static>,
+) -> Option<Option<Arc<dyn SigningKey>>> {
     let der = PrivateKeyDer::from_pem_slice(content(file)).ok()?;
-    let signing = default_provider()
-        .key_provider
-        .load_private_key(der.clone_key())
-        .ok()?;
-    let key = KeyPair::try_from(&der).ok()?;
-    let matches = CertifiedKey::new(vec![certificate], signing)
-        .keys_match()
-        .is_ok();
-    Some(matches.then_some(key))
+    let key = default_provider().key_provider.load_private_key(der).ok()?;
+    let pair = CertifiedKey::new(vec![certificate], key);
+    Some(pair.keys_match().is_ok().then_some(pair.key))
 }
 
 fn is_self_issued(der: &[u8]) -> bool {
-    x509_parser::parse_x509_certificate(der)
-        .is_ok_and(|(_, parsed)| parsed.subject().as_raw() == parsed.issuer().as_raw())
+    CaNames::read(der).is_ok_and(|names| names.are_of_one_party())
 }
 
 /// In a certificate the attributes are in reverse order (RFC 4514 §2.1).
-fn name(subject: &Subject, number: u32) -> DistinguishedName {
-    let mut attributes: Vec<(SubjectAttribute, String)> = subject.attributes(number).collect();
+fn name(subject: &Subject, number: u32) -> Vec<(SubjectAttribute, String)> {
+    let mut attributes: Vec<_> = subject.attributes(number).collect();
     attributes.reverse();
-    let mut name = DistinguishedName::new();
-    for (attribute, value) in attributes {
-        name.push(dn_type(attribute), value);
-    }
-    name
+    attributes
 }
 
-fn dn_type(attribute: SubjectAttribute) -> DnType {
-    match attribute {
-        SubjectAttribute::CommonName => DnType::CommonName,
-        SubjectAttribute::Organization => DnType::OrganizationName,
-        SubjectAttribute::OrganizationalUnit => DnType::OrganizationalUnitName,
-        SubjectAttribute::Locality => DnType::LocalityName,
-        SubjectAttribute::State => DnType::StateOrProvinceName,
-        SubjectAttribute::Country => DnType::CountryName,
-    }
+/// A number that no other certificate of the CA has: 16 random bytes (RFC 5280 §4.1.2.2).
+fn serial() -> Result<[u8; 16], rustls::Error> {
+    let mut bytes = [0; 16];
+    default_provider()
+        .secure_random
+        .fill(&mut bytes)
+        .map_err(|_| rustls::Error::FailedToGetRandomBytes)?;
+    // A positive number without zeros in front.
+    bytes[0] = bytes[0] & 0x7f | 0x40;
+    Ok(bytes)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use plan::Files;
-    use rcgen::{BasicConstraints, IsCa};
+    use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, KeyUsagePurpose};
     use rustls::server::WebPkiClientVerifier;
     use std::sync::Arc;
 
@@ -236,7 +228,7 @@ mod tests {
         let root = authority("root").self_signed(&root_key).unwrap();
         let key = KeyPair::generate().unwrap();
         let middle = authority("middle")
-            .signed_by(&key, &Issuer::new(authority("root"), &root_key))
+            .signed_by(&key, &rcgen::Issuer::new(authority("root"), &root_key))
             .unwrap();
         let stranger = KeyPair::generate().unwrap().serialize_pem();
         let files = [

@@ -2,7 +2,9 @@
 //! as nginx logs it.
 
 use crate::servers::{REQUESTS, USERS, assert_all_ok, assert_resumed, run};
-use interop::{KeyKind, Nginx, NginxOptions, NginxRequest, NginxServer, Pki, plan};
+use interop::{KeyKind, Nginx, NginxOptions, NginxRequest, NginxServer, Pki, plan, require};
+use std::path::Path;
+use std::process::Command;
 
 /// Each request names its user.
 const REQUEST: &str = "request.path = \"/?{user}\"\nconnection.requests = 1\n";
@@ -59,6 +61,56 @@ fn minted_identity_is_its_users_in_full_and_in_resumed_handshakes() {
                 format!("CN=user-{},O=Example", user % mint),
                 "{row:?}"
             );
+        }
+    }
+}
+
+/// Makes a CA by OpenSSL, whose `-newkey` has `key` as arguments.
+fn make_ca(openssl: &Path, folder: &Path, key: &str, subject: &str) -> [String; 2] {
+    let [certificate, private] = ["pem", "key"].map(|extension| {
+        let path = folder.join(format!("issuing.{extension}"));
+        path.to_str().unwrap().to_owned()
+    });
+    let output = Command::new(openssl)
+        .args(["req", "-x509", "-nodes", "-days", "2", "-newkey"])
+        .args(key.split(' '))
+        .args(["-subj", subject, "-out", &certificate, "-keyout", &private])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    [certificate, private]
+}
+
+/// Failed with: nginx verified none, since they named one `DC` and one `OU` alone; and with
+/// `OU=b+CN=issuing`: the file holds no usable certificate.
+#[test]
+fn ca_of_any_key_has_any_name_that_openssl_writes() {
+    let Some(openssl) = require("openssl") else {
+        return;
+    };
+    let subject = "/DC=com/DC=example/OU=a/OU=b+CN=issuing/emailAddress=ca@example.com";
+    for key in [
+        "rsa:2048",
+        "ec -pkeyopt ec_paramgen_curve:P-384",
+        "ec -pkeyopt ec_paramgen_curve:P-521",
+        "ed25519",
+    ] {
+        let pki = Pki::new();
+        let [ca, ca_key] = make_ca(&openssl, pki.folder(), key, subject);
+        let trusted =
+            [pki.ca(), ca.clone().into()].map(|path| std::fs::read_to_string(path).unwrap());
+        std::fs::write(pki.ca(), trusted.concat()).unwrap();
+        let Some(nginx) = Nginx::start(&pki, &NginxOptions::default()) else {
+            return;
+        };
+        let sections = format!(
+            "tls.versions = [\"1.3\"]\ntls.client_certificates = {{ mint = 2, ca = {ca:?}, \
+             ca_key = {ca_key:?}, subject = \"CN=user-{{user}},C=de\" }}\n"
+        );
+        let server = NginxServer::ClientCertificateTickets;
+        for (user, row) in subjects_of(&nginx, &pki, server, &sections, "never") {
+            let subject = format!("CN=user-{},C=de", user % 2);
+            assert_eq!(row.client_subject, subject, "{key}");
         }
     }
 }
