@@ -84,7 +84,9 @@ impl Folder {
     pub fn run_folder_so_far(&self) -> Option<PathBuf> {
         let entries = std::fs::read_dir(self.path().join("runs")).ok()?;
         let paths = entries.map(|entry| entry.unwrap().path());
-        let mut folders: Vec<PathBuf> = paths.filter(|path| !path.is_symlink()).collect();
+        // The link to the latest run has another name while it is made.
+        let is_folder = |path: &PathBuf| path.is_dir() && !path.is_symlink();
+        let mut folders: Vec<PathBuf> = paths.filter(is_folder).collect();
         assert!(folders.len() <= 1, "{folders:?}");
         folders.pop()
     }
