@@ -1,7 +1,7 @@
 //! An agent is lost and the others also fire its share: what a server sees, and what is recorded.
 
 use crate::http2_servers::{SETTINGS, answer, frame, serving};
-use crate::support::{FiringAgent, Named, Outcome, parse};
+use crate::support::{FiringAgent, Named, Outcome, parse, side_by_side};
 use engine::{Cut, FiringLease, Placement, Policy, StopMode, TakeOverError};
 use engine::{boot_time_ns, monotonic_ns};
 use measure::{Period, Totals};
@@ -26,20 +26,6 @@ const LOST: u32 = 1;
 
 /// The requests that arrived: when, and the path.
 type Requests = Arc<Mutex<Vec<(u64, String)>>>;
-
-/// Plays a few cases at a time, since they mostly wait. A panic names its case as the thread.
-fn side_by_side<C: Sync>(cases: &[C], name: impl Fn(&C) -> String, play: impl Fn(&C) + Sync) {
-    const AT_ONCE: usize = 4;
-    let play = &play;
-    for some in cases.chunks(AT_ONCE) {
-        std::thread::scope(|scope| {
-            for case in some {
-                let thread = std::thread::Builder::new().name(name(case));
-                thread.spawn_scoped(scope, move || play(case)).unwrap();
-            }
-        });
-    }
-}
 
 /// Listens for as long as the test lives.
 fn listen() -> (SocketAddr, Requests) {

@@ -2,6 +2,7 @@
 
 use crate::hand_written::{exchange, failures, listen, measured};
 use crate::http2_servers::{GO_AWAY, SETTINGS, answer, frame, serving};
+use crate::support::side_by_side;
 use std::io::{Read as _, Write as _, copy};
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
@@ -91,7 +92,7 @@ fn users_of_a_server_that_goes_away_at_once_back_off() {
         let payload = [&last.to_be_bytes()[..], &[0; 4]].concat();
         [frame(SETTINGS, 0, 0, &[]), frame(GO_AWAY, 0, 0, &payload)].concat()
     };
-    for (what, first, closes) in [
+    let servers = [
         ("nothing processed", go_away(0), false),
         ("nothing processed, and closes", go_away(0), true),
         (
@@ -100,59 +101,61 @@ fn users_of_a_server_that_goes_away_at_once_back_off() {
             true,
         ),
         ("closes after a request", frame(SETTINGS, 0, 0, &[]), true),
-    ] {
-        for streams in [1, 3] {
-            let accepted = Arc::new(AtomicU64::new(0));
-            let (counting, first) = (Arc::clone(&accepted), first.clone());
-            let server = listen(move |mut client| {
-                counting.fetch_add(1, Ordering::SeqCst);
-                let _ = client.write_all(&first);
-                // Reads the preface and a request; further requests get no answer.
-                let mut bytes = [0; 4096];
-                let said = client.read(&mut bytes).unwrap_or(0);
-                while !closes && said > 0 && matches!(client.read(&mut bytes), Ok(1..)) {}
-            });
-            let measured = |users: &str, load: &str| {
-                let sections = format!(
-                    "connection = {{ http = \"2\", streams = {streams} }}\n{users}, {load} }}"
-                );
-                measured(&format!("http://{server}/"), &sections, None)
-            };
-            let run = |load: &str| measured("load = { connections = 2", load);
-            // Each of these has one operation at a time, and all share a connection.
-            let sharing = format!(
-                "request = [{{ name = \"a\" }}]\njourney = {{ steps = [\"a\"], connection = \
-                 \"shared\" }}\nload = {{ users = {}, max_connections = 1",
-                2 * streams
-            );
-            let counters = measured(&sharing, "duration = \"500ms\"");
-            let connections = accepted.swap(0, Ordering::SeqCst);
-            assert!(
-                (2..40 * streams).contains(&connections),
-                "{what}, {streams} shared: {connections} connections"
-            );
-            assert!(counters.connections.back_offs > 0, "{what}, {streams}");
-            assert_eq!(counters.started, counters.operations_ended(), "{what}");
-            let counters = run("duration = \"500ms\"");
-            let connections = accepted.load(Ordering::SeqCst);
-            assert!(
-                (2..40).contains(&connections),
-                "{what}, {streams}: {connections} connections"
-            );
-            assert!(counters.connections.back_offs > 0, "{what}, {streams}");
-            assert_eq!(
-                counters.started,
-                counters.operations_ended(),
-                "{what}, {streams}"
-            );
-            let counters = run("requests = 12");
-            assert_eq!(
-                (counters.started, counters.operations_ended(), counters.ok),
-                (12, 12, 0),
-                "{what}, {streams}"
-            );
-        }
-    }
+    ];
+    let cases: Vec<_> = servers
+        .iter()
+        .flat_map(|server| [(server, 1), (server, 3)])
+        .collect();
+    side_by_side(
+        &cases,
+        |((what, ..), streams)| format!("{what}, {streams}"),
+        |((_, first, closes), streams)| check_back_off(first, *closes, *streams),
+    );
+}
+
+/// Runs users against a server that says `first` on each connection, and `closes` it behind a
+/// request.
+fn check_back_off(first: &[u8], closes: bool, streams: u64) {
+    let accepted = Arc::new(AtomicU64::new(0));
+    let (counting, first) = (Arc::clone(&accepted), first.to_vec());
+    let server = listen(move |mut client| {
+        counting.fetch_add(1, Ordering::SeqCst);
+        let _ = client.write_all(&first);
+        // Reads the preface and a request; further requests get no answer.
+        let mut bytes = [0; 4096];
+        let said = client.read(&mut bytes).unwrap_or(0);
+        while !closes && said > 0 && matches!(client.read(&mut bytes), Ok(1..)) {}
+    });
+    let measured = |users: &str, load: &str| {
+        let sections =
+            format!("connection = {{ http = \"2\", streams = {streams} }}\n{users}, {load} }}");
+        measured(&format!("http://{server}/"), &sections, None)
+    };
+    let run = |load: &str| measured("load = { connections = 2", load);
+    // Each of these has one operation at a time, and all share a connection.
+    let sharing = format!(
+        "request = [{{ name = \"a\" }}]\njourney = {{ steps = [\"a\"], connection = \"shared\" \
+         }}\nload = {{ users = {}, max_connections = 1",
+        2 * streams
+    );
+    let counters = measured(&sharing, "duration = \"500ms\"");
+    let connections = accepted.swap(0, Ordering::SeqCst);
+    assert!(
+        (2..40 * streams).contains(&connections),
+        "shared: {connections} connections"
+    );
+    assert!(counters.connections.back_offs > 0, "shared");
+    assert_eq!(counters.started, counters.operations_ended(), "shared");
+    let counters = run("duration = \"500ms\"");
+    let connections = accepted.load(Ordering::SeqCst);
+    assert!((2..40).contains(&connections), "{connections} connections");
+    assert!(counters.connections.back_offs > 0);
+    assert_eq!(counters.started, counters.operations_ended());
+    let counters = run("requests = 12");
+    assert_eq!(
+        (counters.started, counters.operations_ended(), counters.ok),
+        (12, 12, 0)
+    );
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Several servers behind one plan: which key-exchange group each is offered, and whose sessions.
 
-use crate::support::{Outcome, parse, run};
+use crate::support::{Outcome, parse, run, side_by_side};
 use measure::{Counters, HandshakeKind};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -115,45 +115,45 @@ fn every_address_is_offered_the_sessions_of_every_other_one_alike() {
         "load = { connections = 1, requests = 180 }",
         "load = { connections = 6, requests = 180 }",
     ];
-    for number in [2, 3] {
-        for (load, resumption) in loads
-            .into_iter()
-            .flat_map(|load| [(load, "\"always\""), (load, "{ share = 0.5 }")])
-        {
-            let versions = vec![ServerTlsVersion::V13];
-            let tickets = || {
-                server(ServerTls {
-                    versions: versions.clone(),
-                    tickets: true,
-                    ..ServerTls::default()
-                })
-            };
-            let servers: Vec<RunningTarget> =
-                std::iter::repeat_with(tickets).take(number).collect();
-            let outcome = over(&servers, &format!("tls.resumption = {resumption}\n{load}"));
-            let (pairs, what) = (
-                pairs(&outcome, &servers),
-                format!("{number} addresses, {load}, {resumption}"),
-            );
-            let offered: u64 = pairs.values().sum();
-            assert_eq!(
-                pairs.len(),
-                number * number,
-                "{what}: {offered} offered: {pairs:?}"
-            );
-            let share = offered as f64 / pairs.len() as f64;
-            let (least, most) = (pairs.values().min().unwrap(), pairs.values().max().unwrap());
-            assert!(
-                *least as f64 > 0.5 * share && (*most as f64) < 1.7 * share,
-                "{what}: {share:.1} each: {pairs:?}"
-            );
-            for server in &servers {
-                let begun = counters_of(&outcome, server).started as f64 / 180.0 * number as f64;
-                assert!(
-                    (0.8..1.2).contains(&begun),
-                    "{what}: {begun:.2} of its share of the operations"
-                );
-            }
-        }
+    let cases: Vec<(usize, &str, &str)> = [2, 3]
+        .into_iter()
+        .flat_map(|number| loads.map(|load| (number, load)))
+        .flat_map(|(number, load)| {
+            ["\"always\"", "{ share = 0.5 }"].map(|resumption| (number, load, resumption))
+        })
+        .collect();
+    side_by_side(
+        &cases,
+        |(number, load, resumption)| format!("{number} addresses, {load}, {resumption}"),
+        |(number, load, resumption)| check_sessions(*number, load, resumption),
+    );
+}
+
+/// Offers sessions to this many servers.
+fn check_sessions(number: usize, load: &str, resumption: &str) {
+    let tickets = || {
+        server(ServerTls {
+            versions: vec![ServerTlsVersion::V13],
+            tickets: true,
+            ..ServerTls::default()
+        })
+    };
+    let servers: Vec<RunningTarget> = std::iter::repeat_with(tickets).take(number).collect();
+    let outcome = over(&servers, &format!("tls.resumption = {resumption}\n{load}"));
+    let pairs = pairs(&outcome, &servers);
+    let offered: u64 = pairs.values().sum();
+    assert_eq!(pairs.len(), number * number, "{offered} offered: {pairs:?}");
+    let share = offered as f64 / pairs.len() as f64;
+    let (least, most) = (pairs.values().min().unwrap(), pairs.values().max().unwrap());
+    assert!(
+        *least as f64 > 0.5 * share && (*most as f64) < 1.7 * share,
+        "{share:.1} each: {pairs:?}"
+    );
+    for server in &servers {
+        let begun = counters_of(&outcome, server).started as f64 / 180.0 * number as f64;
+        assert!(
+            (0.8..1.2).contains(&begun),
+            "{begun:.2} of its share of the operations"
+        );
     }
 }

@@ -23,6 +23,20 @@ impl Files for Named {
     }
 }
 
+/// Plays a few cases at a time, since they mostly wait. A panic names its case as the thread.
+pub fn side_by_side<C: Sync>(cases: &[C], name: impl Fn(&C) -> String, play: impl Fn(&C) + Sync) {
+    const AT_ONCE: usize = 4;
+    let play = &play;
+    for some in cases.chunks(AT_ONCE) {
+        std::thread::scope(|scope| {
+            for case in some {
+                let thread = std::thread::Builder::new().name(name(case));
+                thread.spawn_scoped(scope, move || play(case)).unwrap();
+            }
+        });
+    }
+}
+
 /// The outcome of a run.
 pub struct Outcome {
     /// Sum of the intervals.
