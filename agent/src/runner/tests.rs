@@ -545,7 +545,7 @@ fn share_that_comes_before_the_start_or_after_the_end_is_answered_with_the_reaso
 #[test]
 fn what_cannot_work_here_is_refused_unless_it_is_forced() {
     let server = server();
-    let text = "load = { connections = 9999999, duration = \"1s\" }\n";
+    let text = "load = { connections = 99999, duration = \"1s\" }\n";
     let assignment = assignment(RUN, &self::text(&server, text));
     let mut runner = Runner::new(Policy::default());
     runner.order(Order::Prepare(assignment.clone()));

@@ -229,6 +229,7 @@ async fn cut_connection_loses_no_interval_and_repeats_none() {
 }
 
 #[tokio::test]
+#[ignore = "14 s of waiting"]
 async fn beats_come_through_while_a_slow_link_is_full() {
     let (fleet, token) = fleet().await;
     let proxy = Proxy::narrow(fleet.address(), 100_000).await;

@@ -285,8 +285,8 @@ fn responses_that_come_very_late_make_few_lines_more_and_lose_nothing() {
         lines += &merged.take(0, second, &intended_in(&due));
     }
     lines += &merged.finish();
+    let summary = summary(&lines);
     let of_second = |wanted: u64| {
-        let summary = summary(&lines);
         let found: Vec<u64> = summary
             .iter()
             .filter(|(tag, second, _)| tag == "response_time.ok" && *second == wanted)

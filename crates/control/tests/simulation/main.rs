@@ -28,7 +28,7 @@ use truth::Violation;
 use world::World;
 
 /// Number of cases in an ordinary test.
-const SEEDS: u64 = 1_500;
+const SEEDS: u64 = 1_000;
 
 /// Number of cases in a test that may take longer.
 const MORE_SEEDS: u64 = 10_000;
