@@ -396,6 +396,32 @@ fn no_line_of_the_documentation_is_wider_than_a_page() {
     );
 }
 
+/// No package has its examples tested, since that takes a compiler's start in each and there are
+/// none. One that is written must not go unnoticed.
+#[test]
+fn code_has_no_example_that_rustdoc_would_have_to_test() {
+    let mut examples = Vec::new();
+    for (path, text) in sources() {
+        let mut is_inside = false;
+        for (number, line) in (1..).zip(text.lines()) {
+            let line = line.trim_start();
+            let doc = line
+                .strip_prefix("///")
+                .or_else(|| line.strip_prefix("//!"));
+            if let Some(language) = doc.and_then(|doc| doc.trim().strip_prefix("```")) {
+                if !is_inside && language != "text" {
+                    examples.push(format!("{path}:{number}"));
+                }
+                is_inside = !is_inside;
+            }
+        }
+    }
+    assert!(
+        examples.is_empty(),
+        "{examples:?}: write it as a test, or take `doctest = false` from its package"
+    );
+}
+
 /// `of` says nothing: a constructor is `new`, or `from_` and its input.
 #[test]
 fn no_constructor_is_called_of() {
