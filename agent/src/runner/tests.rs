@@ -394,15 +394,19 @@ fn stop_ends_a_run_that_fires_and_what_it_measured_is_reported() {
 }
 
 #[test]
-fn lease_ends_the_run_unless_it_is_extended() {
+fn lease_ends_the_run() {
     const LEASE: Duration = Duration::from_millis(1_500);
     let server = server();
     let mut runner = Runner::firing(&server, LEASE);
     let (intervals, cause, _) = runner.until_ended();
     assert_eq!(cause, EndCause::LeaseExpired);
     assert!(intervals.len() <= 3, "{} seconds", intervals.len());
+}
 
-    let mut runner = Runner::firing(&server, Duration::from_secs(5));
+#[test]
+fn lease_that_is_extended_ends_no_run() {
+    let server = server();
+    let mut runner = Runner::firing(&server, Duration::from_secs(3));
     runner.order(Order::ExtendLease {
         run: OTHER,
         until: in_boot_time(PATIENCE),
@@ -412,7 +416,7 @@ fn lease_ends_the_run_unless_it_is_extended() {
         until: in_boot_time(PATIENCE),
     });
     let mut seconds = 0;
-    while seconds < 7 {
+    while seconds < 5 {
         match runner.report() {
             Report::Interval { .. } => seconds += 1,
             other => panic!("after {seconds} s: {other:?}"),

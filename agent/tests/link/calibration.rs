@@ -38,7 +38,7 @@ async fn what_is_calibrated_is_sent_while_it_holds() {
     assert!(sent(home.path(), &[]).await.0.is_empty(), "there is none");
     let output = Command::new(env!("CARGO_BIN_EXE_agent"))
         // Kept even if something else runs beside the tests.
-        .args(["calibrate", "--seconds", "0.2", "--force"])
+        .args(["calibrate", "--seconds", "0.1", "--force"])
         .env("XDG_STATE_HOME", home.path())
         .output()
         .unwrap();
