@@ -3,7 +3,7 @@
 
 mod issuer;
 
-use issuer::{CaNames, ClientLeaf, Issuer};
+use issuer::{ClientLeaf, Issuer, IssuerFields};
 use plan::{Minted, MintedIdentity, Minting, Plan, PrivateFile, Subject, SubjectAttribute};
 use rcgen::{KeyPair, PKCS_ECDSA_P256_SHA256, PublicKeyData as _};
 use rustls::crypto::aws_lc_rs::default_provider;
@@ -61,8 +61,8 @@ pub(crate) enum MintError {
     /// There is no randomness for a key.
     #[error("a client's key cannot be made: {0}")]
     Generate(#[from] rcgen::Error),
-    /// There is no randomness for a signature.
-    #[error("a client certificate cannot be signed: {0}")]
+    /// There is no randomness for a serial number or a signature.
+    #[error("a client certificate cannot be made: {0}")]
     Sign(#[from] rustls::Error),
 }
 
@@ -85,10 +85,11 @@ impl Mint {
                 .collect::<Result<_, _>>()
                 .map_err(|_| bad_certificate())?;
         let first = certificates.first().ok_or_else(bad_certificate)?.clone();
-        let names = CaNames::read(&first).map_err(|_| bad_certificate())?;
-        let key = key(ca_key, first.clone()).ok_or_else(|| MintError::Key {
+        let fields = IssuerFields::read(&first).ok_or_else(bad_certificate)?;
+        let bad_key = || MintError::Key {
             file: ca_key.name.clone(),
-        })?;
+        };
+        let key = key(ca_key, first).ok_or_else(bad_key)?;
         let key = key.ok_or_else(|| MintError::Pair {
             ca: ca.name.clone(),
             key: ca_key.name.clone(),
@@ -100,7 +101,7 @@ impl Mint {
             .map(|der| der.to_vec())
             .collect();
         Ok(Mint {
-            issuer: Issuer::new(key, names),
+            issuer: Issuer::new(key.as_ref(), fields).ok_or_else(bad_key)?,
             chain,
             subject: minting.subject.clone(),
             validity: minting.validity,
@@ -112,7 +113,7 @@ impl Mint {
         &self,
         numbers: &BTreeSet<usize>,
     ) -> Result<BTreeMap<u32, MintedIdentity>, MintError> {
-        let now = OffsetDateTime::now_utc().truncate_to_second();
+        let now = OffsetDateTime::now_utc();
         let identity = |&number: &usize| {
             let number = u32::try_from(number).unwrap_or(u32::MAX);
             let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
@@ -169,8 +170,8 @@ fn key(
     Some(pair.keys_match().is_ok().then_some(pair.key))
 }
 
-fn is_self_issued(der: &[u8]) -> bool {
-    CaNames::read(der).is_ok_and(|names| names.are_of_one_party())
+fn is_self_issued(certificate: &CertificateDer<'_>) -> bool {
+    IssuerFields::read(certificate).is_some_and(|fields| fields.is_self_issued())
 }
 
 /// In a certificate the attributes are in reverse order (RFC 4514 §2.1).
@@ -242,6 +243,12 @@ mod tests {
                 "-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n".to_owned(),
             ),
             (
+                // A serial number that is longer than there are bytes.
+                "overlong.pem",
+                "-----BEGIN CERTIFICATE-----\nMAwwCgKI//////////8=\n-----END CERTIFICATE-----\n"
+                    .to_owned(),
+            ),
+            (
                 "broken.key",
                 "-----BEGIN PRIVATE KEY-----\nAA==\n-----END PRIVATE KEY-----\n".to_owned(),
             ),
@@ -255,7 +262,7 @@ mod tests {
     fn plan(ca: &str, key: &str, folder: &mut Folder) -> Plan {
         let tls = format!(
             "{{ mint = 5, ca = {ca:?}, ca_key = {key:?}, subject = \"CN=u{{user}},O=Example\", \
-             validity = \"2h\" }}"
+             validity = \"7200500ms\" }}"
         );
         let text = format!(
             "target.url = \"https://a.test\"\nload = {{ connections = 4, requests = 4 \
@@ -339,6 +346,14 @@ mod tests {
                 Some(
                     "tls.client_certificates.ca: broken.pem holds no usable certificate; give the \
                      CA's in PEM",
+                ),
+            ),
+            (
+                "overlong.pem",
+                "root.key",
+                Some(
+                    "tls.client_certificates.ca: overlong.pem holds no usable certificate; give \
+                     the CA's in PEM",
                 ),
             ),
             (

@@ -4,9 +4,9 @@
 
 use plan::SubjectAttribute;
 use rustls::SignatureScheme;
-use rustls::pki_types::{AlgorithmIdentifier, alg_id};
+use rustls::pki_types::{AlgorithmIdentifier, CertificateDer, alg_id};
+use rustls::server::ParsedCertificate;
 use rustls::sign::{Signer, SigningKey};
-use std::sync::Arc;
 use time::OffsetDateTime;
 use yasna::models::{GeneralizedTime, ObjectIdentifier, TaggedDerValue, UTCTime};
 use yasna::tags::TAG_SEQUENCE;
@@ -14,12 +14,14 @@ use yasna::{ASN1Result, BERReader, BERReaderSeq, DERWriter, Tag};
 
 /// A CA's key, and what its certificate says that others have to repeat.
 pub(super) struct Issuer {
-    key: Arc<dyn SigningKey>,
-    names: CaNames,
+    signer: Box<dyn Signer>,
+    algorithm: AlgorithmIdentifier,
+    fields: IssuerFields,
 }
 
-/// What a certificate says of its subject and its issuer.
-pub(super) struct CaNames {
+/// What a certificate says of who it is for and who issued it.
+pub(super) struct IssuerFields {
+    /// In DER, as `issuer`.
     subject: Vec<u8>,
     issuer: Vec<u8>,
     /// `None` if it has no extension for it.
@@ -54,19 +56,30 @@ const EXTENDED_KEY_USAGE: [u64; 4] = [2, 5, 29, 37];
 const CLIENT_AUTH: [u64; 9] = [1, 3, 6, 1, 5, 5, 7, 3, 2];
 
 impl Issuer {
-    pub(super) fn new(key: Arc<dyn SigningKey>, names: CaNames) -> Issuer {
-        Issuer { key, names }
+    /// `None` if the key is of a kind that signs no certificates.
+    pub(super) fn new(key: &dyn SigningKey, fields: IssuerFields) -> Option<Issuer> {
+        let signer = key.choose_scheme(&SCHEMES.map(|(scheme, _)| scheme))?;
+        let (_, algorithm) = SCHEMES
+            .into_iter()
+            .find(|(scheme, _)| *scheme == signer.scheme())?;
+        Some(Issuer {
+            signer,
+            algorithm,
+            fields,
+        })
     }
 
     /// The certificate in DER.
+    ///
+    /// # Errors
+    /// There is no randomness.
     pub(super) fn issue(&self, client: &ClientLeaf<'_>) -> Result<Vec<u8>, rustls::Error> {
-        let (signer, algorithm) = self.signer()?;
-        let content = yasna::construct_der(|writer| self.write_content(writer, client, algorithm));
-        let signature = signer.sign(&content)?;
+        let content = yasna::construct_der(|writer| self.write_content(writer, client));
+        let signature = self.signer.sign(&content)?;
         Ok(yasna::construct_der(|writer| {
             writer.write_sequence(|writer| {
                 writer.next().write_der(&content);
-                write_algorithm(writer.next(), algorithm);
+                write_algorithm(writer.next(), self.algorithm);
                 writer
                     .next()
                     .write_bitvec_bytes(&signature, 8 * signature.len());
@@ -74,32 +87,15 @@ impl Issuer {
         }))
     }
 
-    fn signer(&self) -> Result<(Box<dyn Signer>, AlgorithmIdentifier), rustls::Error> {
-        let offered = SCHEMES.map(|(scheme, _)| scheme);
-        let signer = self.key.choose_scheme(&offered);
-        let chosen = signer.and_then(|signer| {
-            let (_, algorithm) = SCHEMES
-                .into_iter()
-                .find(|(scheme, _)| *scheme == signer.scheme())?;
-            Some((signer, algorithm))
-        });
-        chosen.ok_or_else(|| rustls::Error::General("no certificate has such a signature".into()))
-    }
-
     /// Writes a `TBSCertificate` (§4.1).
-    fn write_content(
-        &self,
-        writer: DERWriter<'_>,
-        client: &ClientLeaf<'_>,
-        algorithm: AlgorithmIdentifier,
-    ) {
+    fn write_content(&self, writer: DERWriter<'_>, client: &ClientLeaf<'_>) {
         writer.write_sequence(|writer| {
             // Version 3.
             let version = writer.next();
             version.write_tagged(Tag::context(0), |writer| writer.write_u8(2));
             writer.next().write_bigint_bytes(client.serial, true);
-            write_algorithm(writer.next(), algorithm);
-            writer.next().write_der(&self.names.subject);
+            write_algorithm(writer.next(), self.algorithm);
+            writer.next().write_der(&self.fields.subject);
             writer.next().write_sequence(|writer| {
                 write_time(writer.next(), client.not_before);
                 write_time(writer.next(), client.not_after);
@@ -114,7 +110,7 @@ impl Issuer {
     fn write_extensions(&self, writer: DERWriter<'_>) {
         writer.write_sequence(|writer| {
             // A CA without an identifier is found by its name alone.
-            if let Some(identifier) = &self.names.subject_key_identifier {
+            if let Some(identifier) = &self.fields.subject_key_identifier {
                 write_extension(writer.next(), &AUTHORITY_KEY_IDENTIFIER, false, |writer| {
                     writer.write_sequence(|writer| {
                         let tag = Tag::context(0);
@@ -134,63 +130,67 @@ impl Issuer {
     }
 }
 
-impl CaNames {
-    /// Reads a certificate.
-    pub(super) fn read(der: &[u8]) -> ASN1Result<CaNames> {
-        yasna::parse_der(der, |reader| {
-            reader.read_sequence(|certificate| {
-                let names = certificate.next().read_sequence(read_content)?;
-                let _algorithm = certificate.next().read_der()?;
-                let _signature = certificate.next().read_bitvec_bytes()?;
-                Ok(names)
+impl IssuerFields {
+    /// Reads a certificate; `None` if it is none, or one that TLS has no use for, such as one of
+    /// version 1.
+    pub(super) fn read(certificate: &CertificateDer<'_>) -> Option<IssuerFields> {
+        // `yasna` overflows at a length that is far beyond the end. Here all lengths are checked.
+        ParsedCertificate::try_from(certificate).ok()?;
+        let read = yasna::parse_der(certificate, |reader| {
+            reader.read_sequence(|reader| {
+                let fields = reader.next().read_sequence(read_content)?;
+                let _algorithm = reader.next().read_der()?;
+                let _signature = reader.next().read_bitvec_bytes()?;
+                Ok(fields)
             })
-        })
+        });
+        read.ok()
     }
 
-    pub(super) fn are_of_one_party(&self) -> bool {
+    /// Whether subject and issuer are one (§3.2).
+    pub(super) fn is_self_issued(&self) -> bool {
         self.subject == self.issuer
     }
 }
 
 /// Reads a `TBSCertificate` (§4.1).
-fn read_content(reader: &mut BERReaderSeq<'_, '_>) -> ASN1Result<CaNames> {
+fn read_content(reader: &mut BERReaderSeq<'_, '_>) -> ASN1Result<IssuerFields> {
     let _version = reader
-        .read_optional(|reader| reader.read_tagged(Tag::context(0), |reader| reader.read_u8()))?;
+        .next()
+        .read_tagged(Tag::context(0), |reader| reader.read_u8())?;
     let _serial = reader.next().read_der()?;
     let _algorithm = reader.next().read_der()?;
     let issuer = reader.next().read_der()?;
     let _validity = reader.next().read_der()?;
     let subject = reader.next().read_der()?;
     let _public_key = reader.next().read_der()?;
-    // `issuerUniqueID` and `subjectUniqueID`, which version 2 brought.
-    for tag in [1, 2].map(Tag::context) {
-        let read = |reader: BERReader<'_, '_>| reader.read_bitvec_bytes();
-        reader.read_optional(|reader| reader.read_tagged_implicit(tag, read))?;
-    }
     let extensions = reader.read_optional(|reader| {
         reader.read_tagged(Tag::context(3), |reader| {
             reader.collect_sequence_of(read_extension)
         })
     })?;
+    let wanted = yasna::construct_der(|writer| write_oid(writer, &SUBJECT_KEY_IDENTIFIER));
     let identifier = extensions
         .into_iter()
         .flatten()
-        .find(|(oid, _)| oid.components() == &SUBJECT_KEY_IDENTIFIER);
+        .find(|(identifier, _)| *identifier == wanted);
     let subject_key_identifier = identifier
         .map(|(_, content)| yasna::parse_der(&content, |reader| reader.read_bytes()))
         .transpose()?;
-    Ok(CaNames {
+    Ok(IssuerFields {
         subject,
         issuer,
         subject_key_identifier,
     })
 }
 
-fn read_extension(reader: BERReader<'_, '_>) -> ASN1Result<(ObjectIdentifier, Vec<u8>)> {
+/// An extension's identifier in DER, and its content.
+fn read_extension(reader: BERReader<'_, '_>) -> ASN1Result<(Vec<u8>, Vec<u8>)> {
     reader.read_sequence(|reader| {
-        let oid = reader.next().read_oid()?;
+        // Not as an identifier: `yasna` refuses some that others use.
+        let identifier = reader.next().read_der()?;
         let _is_critical = reader.read_optional(|reader| reader.read_bool())?;
-        Ok((oid, reader.next().read_bytes()?))
+        Ok((identifier, reader.next().read_bytes()?))
     })
 }
 
@@ -203,8 +203,9 @@ fn write_algorithm(writer: DERWriter<'_>, algorithm: AlgorithmIdentifier) {
     writer.write_tagged_der(&TaggedDerValue::from_tag_and_bytes(TAG_SEQUENCE, content));
 }
 
-/// §4.1.2.5: years up to 2049 have two digits.
+/// §4.1.2.5: years up to 2049 have two digits, and no time has a fraction of a second.
 fn write_time(writer: DERWriter<'_>, at: OffsetDateTime) {
+    let at = at.truncate_to_second();
     if (1950..2050).contains(&at.year()) {
         writer.write_utctime(&UTCTime::from_datetime(at));
     } else {
