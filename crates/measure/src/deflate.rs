@@ -20,7 +20,7 @@ pub(crate) fn append(plain: &[u8], out: &mut Vec<u8>) {
     append_by(&mut compress, plain, out);
 }
 
-/// Appends `plain` to `out`, deflated by `compress`, which is new or reset.
+/// Does the same by `compress`, which is new or reset, and decides whether there is a header.
 pub(crate) fn append_by(compress: &mut Compress, plain: &[u8], out: &mut Vec<u8>) {
     loop {
         // Room for a block of stored bytes, so that one round is nearly always enough.

@@ -11,13 +11,13 @@ const COOKIE: u32 = 0x1c84_9313;
 const COMPRESSED_COOKIE: u32 = 0x1c84_9314;
 
 /// The compressed bytes are a zlib stream (RFC 1950).
-const WITH_HEADER: bool = true;
+const ZLIB_HEADER: bool = true;
 
 /// Bytes before the counters.
 const HEAD: usize = 40;
 
 /// Encodes histograms for HdrHistogram's tools, one after the other. Its memory is reused, since a
-/// compressor takes some hundred kilobytes.
+/// compressor takes several hundred kilobytes.
 pub struct HdrEncoder {
     compress: Compress,
     plain: Vec<u8>,
@@ -29,7 +29,7 @@ impl HdrEncoder {
     #[must_use]
     pub fn new() -> HdrEncoder {
         HdrEncoder {
-            compress: Compress::new(Compression::default(), WITH_HEADER),
+            compress: Compress::new(Compression::default(), ZLIB_HEADER),
             plain: Vec::new(),
             encoded: Vec::new(),
         }
@@ -59,11 +59,11 @@ fn head(payload: usize) -> [u8; HEAD] {
     let mut head = [0; HEAD];
     head[..4].copy_from_slice(&COOKIE.to_be_bytes());
     head[4..8].copy_from_slice(&u32_of(payload).to_be_bytes());
-    // Bytes 8 to 12 are the offset of normalised values, which only Java's own ranges need.
+    // Bytes 8 to 11 are the normalizing index offset: 0, since values are not shifted.
     head[12..16].copy_from_slice(&u32::from(Histogram::SIGNIFICANT_DIGITS).to_be_bytes());
     head[16..24].copy_from_slice(&Histogram::LOWEST_NS.to_be_bytes());
     head[24..32].copy_from_slice(&Histogram::HIGHEST_NS.to_be_bytes());
-    // What an integer is multiplied with to make a floating-point value.
+    // What an integer is multiplied by to make a floating-point value.
     head[32..].copy_from_slice(&1.0_f64.to_be_bytes());
     head
 }

@@ -60,7 +60,7 @@ pub struct Bucket {
 }
 
 impl Histogram {
-    /// Smallest value that differs from 0, nanoseconds.
+    /// Smallest value that is told apart from 0, nanoseconds.
     pub const LOWEST_NS: u64 = 1;
 
     /// Largest value that has a bucket, nanoseconds: one hour.

@@ -66,7 +66,7 @@ fn their_encoding(histogram: &Theirs) -> Vec<u8> {
 
 proptest! {
     #[test]
-    fn encoding_is_theirs_also_behind_another_one(first in values(), values in values()) {
+    fn encoding_is_theirs_even_after_another_histogram(first in values(), values in values()) {
         let mut encoder = HdrEncoder::new();
         encoder.encode(&ours(&first));
         let encoded = encoder.encode(&ours(&values));
