@@ -113,8 +113,8 @@ fn users_of_a_server_that_goes_away_at_once_back_off() {
     );
 }
 
-/// Runs users against a server that says `first` on each connection, and `closes` it behind a
-/// request.
+/// Runs users against a server that sends `first` on each connection and, if `closes`, closes it
+/// after a request.
 fn check_back_off(first: &[u8], closes: bool, streams: u64) {
     let accepted = Arc::new(AtomicU64::new(0));
     let (counting, first) = (Arc::clone(&accepted), first.to_vec());

@@ -129,7 +129,8 @@ fn every_address_is_offered_the_sessions_of_every_other_one_alike() {
     );
 }
 
-/// Offers sessions to this many servers.
+/// Checks that this many servers are offered the sessions of each of them about equally often, and
+/// get equal shares of the operations.
 fn check_sessions(number: usize, load: &str, resumption: &str) {
     let tickets = || {
         server(ServerTls {

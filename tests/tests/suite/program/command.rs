@@ -1,6 +1,7 @@
 //! Runs the binary in a folder of its own, and never for longer than a minute.
 
 use analysis::Document;
+use std::fs::DirEntry;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
@@ -83,10 +84,12 @@ impl Folder {
     /// made before it.
     pub fn run_folder_so_far(&self) -> Option<PathBuf> {
         let entries = std::fs::read_dir(self.path().join("runs")).ok()?;
-        let paths = entries.map(|entry| entry.unwrap().path());
-        // The link to the latest run has another name while it is made.
-        let is_folder = |path: &PathBuf| path.is_dir() && !path.is_symlink();
-        let mut folders: Vec<PathBuf> = paths.filter(is_folder).collect();
+        let entries = entries.map(|entry| entry.unwrap());
+        // The link to the latest run has another name while it is made, and may be gone when it is
+        // looked at.
+        let is_folder = |entry: &DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
+        let folders = entries.filter(is_folder).map(|entry| entry.path());
+        let mut folders: Vec<PathBuf> = folders.collect();
         assert!(folders.len() <= 1, "{folders:?}");
         folders.pop()
     }

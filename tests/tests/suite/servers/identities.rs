@@ -65,7 +65,7 @@ fn minted_identity_is_its_users_in_full_and_in_resumed_handshakes() {
     }
 }
 
-/// Makes a CA by OpenSSL, whose `-newkey` has `key` as arguments.
+/// Makes a CA with OpenSSL; `key` is what follows `-newkey`.
 fn make_ca(openssl: &Path, folder: &Path, key: &str, subject: &str) -> [String; 2] {
     let [certificate, private] = ["pem", "key"].map(|extension| {
         let path = folder.join(format!("issuing.{extension}"));
@@ -81,10 +81,10 @@ fn make_ca(openssl: &Path, folder: &Path, key: &str, subject: &str) -> [String; 
     [certificate, private]
 }
 
-/// Failed with: nginx verified none, since they named one `DC` and one `OU` alone; and with
+/// Failed with: nginx verified none, since they named only one `DC` and one `OU`; and with
 /// `OU=b+CN=issuing`: the file holds no usable certificate.
 #[test]
-fn ca_of_any_key_has_any_name_that_openssl_writes() {
+fn minted_certificates_are_trusted_whatever_key_and_name_the_ca_has() {
     let Some(openssl) = require("openssl") else {
         return;
     };
