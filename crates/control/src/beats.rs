@@ -85,6 +85,12 @@ impl Beats {
             .is_some_and(|burst| burst.left > 0 && now < burst.until)
     }
 
+    /// Whether the clock is measured as well as it can be: a burst has ended, and a grant has come.
+    /// If the coordinator stood still during the burst, a later beat brings one.
+    pub(crate) fn has_measured(&self, now: Mono) -> bool {
+        !self.in_burst(now) && self.clock.shortest_trip().is_some()
+    }
+
     /// When the next beat is due.
     pub(crate) fn next_at(&self) -> Mono {
         self.next_at

@@ -504,7 +504,7 @@ impl Session {
                 .push(SessionAction::Say(News::LeaseExpired { run_name }));
         } else if let Some(news) = run.miss_start(now.mono) {
             self.out.push(SessionAction::Say(news));
-        } else if self.link == Link::Joined && !self.beats.in_burst(now.mono) {
+        } else if self.link == Link::Joined && self.beats.has_measured(now.mono) {
             let clock = self.beats.reading(now.mono);
             let answer = run.answer_plan(clock);
             answer

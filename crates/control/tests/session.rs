@@ -370,6 +370,35 @@ fn clock_is_measured_by_sixteen_beats_before_the_plan_is_answered() {
     );
 }
 
+/// Failed with: the plan was answered without a clock, which ended the run before its start.
+#[test]
+fn plan_is_answered_once_a_coordinator_that_stood_still_has_answered_a_beat() {
+    let mut agent = Agent::new();
+    agent.connect();
+    agent.hear(welcome(9, 9, resume(1)));
+    agent.hear(Down::Prepare(prepare()));
+    let report = Report::Prepared {
+        run: RUN,
+        plan_digest: Digest([0; 32]),
+        addresses: vec![],
+        workers: 1,
+        findings: Vec::new(),
+    };
+    agent.on(SessionEvent::Reported(report));
+    let is_answer = |message: &&Up| matches!(message, Up::Prepared(_));
+    for _ in 0..30 {
+        agent.pass(100 * MS);
+        let actions = agent.tick();
+        assert_eq!(sent(&actions).into_iter().find(is_answer), None);
+    }
+    let actions = agent.answer_next_beat(None);
+    let answer = sent(&actions).into_iter().find(is_answer);
+    assert!(
+        matches!(answer, Some(Up::Prepared(prepared)) if prepared.clock.is_some()),
+        "{actions:?}"
+    );
+}
+
 #[test]
 fn start_order_waits_for_a_lease_of_its_own_run() {
     let (mut agent, actions) = Agent::armed();
