@@ -255,3 +255,99 @@ fn write_extension(
         writer.next().write_bytes(&yasna::construct_der(content));
     });
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rcgen::{CertificateParams, CustomExtension, DnType, KeyPair};
+    use rustls::crypto::aws_lc_rs::default_provider;
+    use rustls::pki_types::PrivateKeyDer;
+    use x509_parser::prelude::*;
+
+    /// A CA of its own name, with these extensions, and its key.
+    fn issuer(extensions: Vec<CustomExtension>) -> Issuer {
+        let key = KeyPair::generate().unwrap();
+        let mut params = CertificateParams::default();
+        params.distinguished_name.push(DnType::CommonName, "ca");
+        params.custom_extensions = extensions;
+        let certificate = params.self_signed(&key).unwrap();
+        let fields = IssuerFields::read(certificate.der()).unwrap();
+        assert!(fields.is_self_issued());
+        let key = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
+        let key = default_provider().key_provider.load_private_key(key);
+        Issuer::new(key.unwrap().as_ref(), fields).unwrap()
+    }
+
+    fn issued(issuer: &Issuer, not_after: i64) -> Vec<u8> {
+        let at = |seconds| OffsetDateTime::from_unix_timestamp(seconds).unwrap();
+        let key = KeyPair::generate().unwrap();
+        let client = ClientLeaf {
+            subject: &[(SubjectAttribute::Country, "de".to_owned())],
+            public_key: &rcgen::PublicKeyData::subject_public_key_info(&key),
+            serial: &[0x40, 2],
+            not_before: at(1_700_000_000),
+            not_after: at(not_after) + std::time::Duration::from_millis(500),
+        };
+        issuer.issue(&client).unwrap()
+    }
+
+    #[test]
+    fn certificate_says_what_another_reader_finds() {
+        let identifier = yasna::construct_der(|writer| writer.write_bytes(&[7; 20]));
+        let with_identifier =
+            CustomExtension::from_oid_content(&SUBJECT_KEY_IDENTIFIER, identifier);
+        // 2.5.29.16384 has a byte of 0x80 in its middle.
+        let odd = CustomExtension::from_oid_content(&[2, 5, 29, 16_384], vec![5, 0]);
+        for (extensions, expected) in [
+            (vec![odd.clone()], None),
+            (vec![odd, with_identifier], Some([7; 20])),
+        ] {
+            let der = issued(&issuer(extensions), 1_800_000_000);
+            let (rest, read) = X509Certificate::from_der(&der).unwrap();
+            assert!(rest.is_empty());
+            assert_eq!(read.version(), X509Version::V3);
+            assert_eq!(read.issuer().to_string(), "CN=ca");
+            assert_eq!(read.subject().to_string(), "C=de");
+            assert_eq!(read.raw_serial(), [0x40, 2]);
+            let validity = read.validity();
+            let seconds = [validity.not_before, validity.not_after].map(|at| at.timestamp());
+            assert_eq!(seconds, [1_700_000_000, 1_800_000_000]);
+            let usage = read.key_usage().unwrap().unwrap();
+            assert!(usage.critical && usage.value.flags == 1, "{usage:?}");
+            let extended = read.extended_key_usage().unwrap().unwrap().value;
+            assert!(
+                extended.client_auth && !extended.server_auth,
+                "{extended:?}"
+            );
+            let authority =
+                read.extensions()
+                    .iter()
+                    .find_map(|extension| match extension.parsed_extension() {
+                        ParsedExtension::AuthorityKeyIdentifier(found) => {
+                            found.key_identifier.as_ref()
+                        }
+                        _ => None,
+                    });
+            assert_eq!(
+                authority.map(|found| found.0),
+                expected.as_ref().map(|it| &it[..])
+            );
+        }
+    }
+
+    /// Tags and bytes of RFC 5280, §4.1.2.5.1 and §4.1.2.5.2.
+    #[test]
+    fn years_have_two_digits_up_to_2049_and_then_four() {
+        for (seconds, expected) in [
+            (2_524_607_999, &b"\x17\x0d491231235959Z"[..]),
+            (2_524_608_000, &b"\x18\x0f20500101000000Z"[..]),
+        ] {
+            let at = OffsetDateTime::from_unix_timestamp(seconds).unwrap();
+            let at = at + std::time::Duration::from_nanos(1);
+            assert_eq!(
+                yasna::construct_der(|writer| write_time(writer, at)),
+                expected
+            );
+        }
+    }
+}
