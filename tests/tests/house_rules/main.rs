@@ -419,6 +419,18 @@ fn code_has_no_example_that_goes_untested() {
     );
 }
 
+#[test]
+fn examples_are_told_from_text() {
+    for (source, expected) in [
+        ("/// ```\n/// f();\n/// ```\n", true),
+        ("//! ~~~rust\n//! f();\n//! ~~~\n", true),
+        ("/// ```text\n/// a b\n/// ```\nfn f() {}\n", false),
+        ("let fence = \"```\";\n", false),
+    ] {
+        assert_eq!(has_example(source), expected, "{source}");
+    }
+}
+
 /// Whether a comment has a block of code that is not marked as text.
 fn has_example(source: &str) -> bool {
     let mut is_inside = false;
