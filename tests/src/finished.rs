@@ -68,25 +68,10 @@ impl Finished {
         self
     }
 
-    /// Whether a busy machine is the only reason for 3: agents began apart, or what kept it busy
-    /// also made the client the limit, late, or stand still. A result without all counts of all
-    /// agents has other reasons.
     fn is_victim(&self) -> bool {
-        if self.code != 3 || self.run_folder().is_none() {
-            return false;
-        }
-        let is_busy = !self.pressure.is_quiet();
-        let document = self.document();
-        let is_whole = |agent: &AgentResult| agent.totals_match == Some(true);
-        let evidence = &document.verdict.evidence;
-        let first = evidence.first().map_or("", String::as_str);
-        let is_excused = match document.verdict.verdict {
-            Verdict::ClientBound => is_busy,
-            Verdict::Invalid if is_busy => LATE.into_iter().any(|late| first.starts_with(late)),
-            Verdict::Invalid => evidence.iter().all(|line| line.starts_with(LATE[0])),
-            _ => false,
-        };
-        is_excused && document.agents.iter().all(is_whole)
+        self.code == 3
+            && self.run_folder().is_some()
+            && is_victim_of_pressure(&self.document(), &self.pressure)
     }
 
     /// Its result.
@@ -95,8 +80,7 @@ impl Finished {
     /// If there is none, or this version cannot read it.
     #[must_use]
     pub fn document(&self) -> Document {
-        report::read(&self.result_bytes())
-            .unwrap_or_else(|error| panic!("result.json: {error}; {self}"))
+        document_in(&self.folder_of_run()).unwrap_or_else(|error| panic!("{error}; {self}"))
     }
 
     /// Its result, after checks that it is complete, that the totals of its `agents` match, and
@@ -125,11 +109,13 @@ impl Finished {
     }
 
     fn result_bytes(&self) -> Vec<u8> {
-        let path = self
-            .run_folder()
-            .unwrap_or_else(|| panic!("there is no run folder; {self}"))
-            .join("result.json");
+        let path = self.folder_of_run().join("result.json");
         std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}; {self}", path.display()))
+    }
+
+    fn folder_of_run(&self) -> PathBuf {
+        self.run_folder()
+            .unwrap_or_else(|| panic!("there is no run folder; {self}"))
     }
 
     /// Its histograms, with all agents added up.
@@ -151,10 +137,7 @@ impl Finished {
     }
 
     fn histograms_in(&self, log: &str) -> Histograms {
-        let folder = self
-            .run_folder()
-            .unwrap_or_else(|| panic!("there is no run folder; {self}"));
-        Histograms::read(&folder.join(log))
+        Histograms::read(&self.folder_of_run().join(log))
     }
 
     /// Its run folder, if there is one.
@@ -201,6 +184,34 @@ impl std::fmt::Display for Finished {
              output\n{stdout}"
         )
     }
+}
+
+/// Whether a busy machine is the only reason for 3: agents began apart, or what kept it busy also
+/// made the client the limit, late, or stand still. A result without all counts of all agents has
+/// other reasons.
+pub(crate) fn is_victim_of_pressure(document: &Document, pressure: &Pressure) -> bool {
+    let is_busy = !pressure.is_quiet();
+    let is_whole = |agent: &AgentResult| agent.totals_match == Some(true);
+    let evidence = &document.verdict.evidence;
+    let first = evidence.first().map_or("", String::as_str);
+    let is_excused = match document.verdict.verdict {
+        Verdict::ClientBound => is_busy,
+        Verdict::Invalid if is_busy => LATE.into_iter().any(|late| first.starts_with(late)),
+        Verdict::Invalid => evidence.iter().all(|line| line.starts_with(LATE[0])),
+        _ => false,
+    };
+    is_excused && document.agents.iter().all(is_whole)
+}
+
+/// Reads the result in a run folder.
+///
+/// # Errors
+/// If there is none, or this version cannot read it.
+pub(crate) fn document_in(folder: &Path) -> Result<Document, String> {
+    let path = folder.join("result.json");
+    let told = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+    let bytes = std::fs::read(&path).map_err(|error| told(&error))?;
+    report::read(&bytes).map_err(|error| told(&error))
 }
 
 /// The only run folder in `runs`, if there is one; the link to the latest one does not count.

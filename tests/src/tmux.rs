@@ -1,7 +1,8 @@
 //! A terminal as people use it, by tmux with a server of its own: the text on its screen, its size,
 //! and its keys.
 
-use crate::{require, wait_until};
+use crate::finished::{document_in, is_victim_of_pressure, run_folder};
+use crate::{Pressure, PressureWatch, require, wait_until};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
@@ -10,6 +11,7 @@ use tempfile::TempDir;
 pub struct Tmux {
     program: PathBuf,
     folder: TempDir,
+    pressure: PressureWatch,
 }
 
 impl Tmux {
@@ -24,6 +26,7 @@ impl Tmux {
         let tmux = Tmux {
             program,
             folder: tempfile::tempdir().unwrap(),
+            pressure: Pressure::watch(),
         };
         let (columns, rows) = (columns.to_string(), rows.to_string());
         let size = ["-x", &columns, "-y", &rows];
@@ -90,12 +93,37 @@ impl Tmux {
     /// # Panics
     /// If it does not at the deadline.
     pub fn wait_for(&self, words: &str) -> String {
-        let mut last = String::new();
-        let seen = || {
-            last = self.screen();
-            last.contains(words).then(|| last.clone())
-        };
+        let seen = || Some(self.screen()).filter(|screen| screen.contains(words));
         wait_until(&format!("{words:?} on the screen"), seen)
+    }
+
+    /// The exit code of a program that the line `PROGRAM; echo over: $?` started, once it has
+    /// ended and its screen shows so.
+    #[must_use]
+    pub fn exit_code(&self) -> Option<i32> {
+        let screen = self.screen();
+        let mut lines = screen.lines();
+        lines.find_map(|line| line.strip_prefix("over: ")?.trim().parse().ok())
+    }
+
+    /// Waits for the end of such a program, and returns all that one can scroll to. It must have
+    /// ended with `code`, or with 3 instead of 0 if it was a run, and this machine too busy for it.
+    ///
+    /// # Panics
+    /// If it ends otherwise, or not at the deadline.
+    pub fn end(&self, code: i32) -> String {
+        let ended = wait_until("the end of the program", || self.exit_code());
+        let all = self.history();
+        let is_victim = || {
+            let folder = run_folder(self.folder()).expect("a run has a folder");
+            let document = document_in(&folder).unwrap_or_else(|error| panic!("{error}; {all}"));
+            is_victim_of_pressure(&document, &self.pressure.end())
+        };
+        assert!(
+            ended == code || (code == 0 && ended == 3 && is_victim()),
+            "{code} was to come: {all}"
+        );
+        all
     }
 
     fn tell(&self, words: &[&str]) -> String {

@@ -4,9 +4,6 @@
 use interop::{Tmux, binary, wait_until};
 use target::{Config, RunningTarget};
 
-/// The text below everything once the program has ended.
-const OVER: &str = "over:";
-
 /// Writes a plan to the terminal's folder, and returns the command line for it.
 fn plan(tmux: &Tmux, server: &RunningTarget, seconds: u32) -> String {
     let load = format!("{{ connections = 2, duration = \"{seconds}s\", think_time = \"5ms\" }}");
@@ -34,8 +31,7 @@ fn firing(tmux: &Tmux) -> String {
 
 /// Waits for the end of a command, and asserts that nothing of the panel is left above it.
 fn ended(tmux: &Tmux, code: i32) -> String {
-    tmux.wait_for(&format!("{OVER} {code}"));
-    let all = tmux.history();
+    let all = tmux.end(code);
     let is_of_panel = |line: &&str| {
         line.starts_with("p99") || line.contains(" firing ") || line.starts_with("edge  ")
     };
@@ -51,7 +47,7 @@ fn panel_is_there_while_the_run_goes_on_and_nothing_of_it_after() {
         };
         let server = RunningTarget::new(Config::plain()).unwrap();
         let line = plan(&tmux, &server, 8);
-        tmux.line(&format!("{line}; echo {OVER} $?"));
+        tmux.line(&format!("{line}; echo over: $?"));
         let screen = firing(&tmux);
         // If it is wide enough, agents are beside the figures.
         let is_beside = |line: &str| line.starts_with("edge  ") && line.contains("local-");
@@ -71,7 +67,7 @@ fn panel_is_drawn_once_in_a_terminal_that_changes_its_size() {
     };
     let server = RunningTarget::new(Config::plain()).unwrap();
     let line = plan(&tmux, &server, 8);
-    tmux.line(&format!("{line}; echo {OVER} $?"));
+    tmux.line(&format!("{line}; echo over: $?"));
     firing(&tmux);
     for columns in [44, 200, 60] {
         tmux.resize(columns, 24);
@@ -95,7 +91,7 @@ fn key_in_the_middle_stops_the_run_and_the_summary_stands_below() {
     };
     let server = RunningTarget::new(Config::plain()).unwrap();
     let line = plan(&tmux, &server, 60);
-    tmux.line(&format!("{line}; echo {OVER} $?"));
+    tmux.line(&format!("{line}; echo over: $?"));
     firing(&tmux);
     tmux.key("C-c");
     let all = ended(&tmux, 130);
@@ -113,7 +109,7 @@ fn whole_screen_is_given_back_with_what_stood_there() {
         tmux.line("echo before");
         tmux.wait_for("\nbefore");
         let line = plan(&tmux, &server, if key.is_some() { 60 } else { 8 });
-        tmux.line(&format!("{line} --tui; echo {OVER} $?"));
+        tmux.line(&format!("{line} --tui; echo over: $?"));
         let screen = firing(&tmux);
         assert!(screen.starts_with("edge  "), "{screen}");
         assert!(!screen.contains("before"), "{screen}");
@@ -158,17 +154,16 @@ fn step_of_a_search_stands_in_the_panel_with_what_is_known() {
                   search = { rate = { from = \"20/s\", to = \"100/s\" }, hold = \"2s\" }\n";
     let text = format!("target.url = {:?}\n{search}", server.url("/"));
     std::fs::write(tmux.folder().join("plan.toml"), text).unwrap();
-    tmux.line(&format!("{line}; echo {OVER} $?"));
+    tmux.line(&format!("{line}; echo over: $?"));
     tmux.wait_for("search: hold 1 at 80/s\n");
-    let has_ended = |screen: &str| screen.lines().any(|line| line.starts_with(OVER));
     // On a busy machine the client may limit the first hold.
     let has_second = wait_until("the second hold, or the end", || {
         let screen = tmux.screen();
         let is_second = screen.contains("search: hold 2 at 100/s, 80/s passed");
-        (is_second || has_ended(&screen)).then_some(is_second)
+        (is_second || tmux.exit_code().is_some()).then_some(is_second)
     });
     tmux.key("C-c");
-    wait_until("the end", || has_ended(&tmux.screen()).then_some(()));
+    wait_until("the end", || tmux.exit_code());
     let all = tmux.history();
     let has_passed = all.contains("hold 1: 80/s passed");
     assert_eq!(has_second, has_passed, "{all}");
