@@ -21,6 +21,9 @@ use std::time::Duration;
 /// How often a fleet must be sent [`FleetEvent::Tick`].
 pub const TICK: Duration = Duration::from_millis(250);
 
+/// A tick that comes longer after the one before shows that this side stood still.
+const LATE_TICK: Duration = Duration::from_secs(1);
+
 /// A stream that has not said hello by then is closed.
 const HELLO_MAX: Duration = Duration::from_secs(5);
 
@@ -40,6 +43,8 @@ pub struct Fleet {
     joined: u64,
     runs: ServedRuns,
     ended: EndedRuns,
+    /// When the latest tick came, and whether it was passed over.
+    ticked: Option<(FleetTime, bool)>,
 }
 
 #[derive(Debug)]
@@ -72,6 +77,7 @@ impl Fleet {
             joined: 0,
             runs: ServedRuns::default(),
             ended: EndedRuns::default(),
+            ticked: None,
         }
     }
 
@@ -597,7 +603,20 @@ impl Fleet {
         self.refill_all(now, out);
     }
 
+    /// Whether this side stood still until now, and has yet to read what agents sent in that time.
+    /// Such a tick shows nothing about agents. The next one does, even if it is late too.
+    fn stood_still(&mut self, now: FleetTime) -> bool {
+        let stood_still = self
+            .ticked
+            .is_some_and(|(last, was_passed_over)| !was_passed_over && now.since(last) > LATE_TICK);
+        self.ticked = Some((now, stood_still));
+        stood_still
+    }
+
     fn tick(&mut self, now: FleetTime, out: &mut Actions) {
+        if self.stood_still(now) {
+            return;
+        }
         // Until its lease has expired an agent may fire, so it counts as present until then.
         let silence_max = self.runs.lease_max().saturating_add(Duration::from_secs(1));
         let limit = |connection: &AgentConnection| match connection.member {

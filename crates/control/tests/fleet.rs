@@ -306,6 +306,38 @@ fn silent_streams_are_closed_with_and_without_a_hello() {
 }
 
 #[test]
+fn coordinator_that_stood_still_reads_what_waits_before_it_gives_anybody_up() {
+    let mut coordinator = Coordinator::with_agents(2);
+    coordinator.on(FleetEvent::Run(request(2)));
+    coordinator.start(2);
+    for agent in 0..2 {
+        coordinator.say(agent, Up::Beat(Beat::default()));
+    }
+    coordinator.on(FleetEvent::Tick);
+    // All limits are over, and nobody was heard: the messages wait in the sockets.
+    coordinator.now_ns += 100 * SECOND;
+    assert_eq!(coordinator.on(FleetEvent::Tick), []);
+    coordinator.say(0, began(2 * SECOND));
+    coordinator.now_ns += SECOND / 4;
+    let actions = coordinator.on(FleetEvent::Tick);
+    let closed = |at| actions.contains(&FleetAction::Close(ConnectionId(at)));
+    assert!(closed(1) && !closed(0), "{actions:?}");
+    assert_eq!(losses(&actions), [], "it may have begun: {actions:?}");
+}
+
+#[test]
+fn coordinator_that_is_always_late_gives_up_whom_it_does_not_hear() {
+    let mut coordinator = Coordinator::going(1);
+    let mut actions = Vec::new();
+    for _ in 0..4 {
+        coordinator.now_ns += 5 * SECOND;
+        actions.extend(coordinator.on(FleetEvent::Tick));
+    }
+    let closed = FleetAction::Close(ConnectionId(0));
+    assert!(actions.contains(&closed), "{actions:?}");
+}
+
+#[test]
 fn run_gathers_the_first_agents_and_tells_the_others_that_they_wait() {
     let mut coordinator = Coordinator::new();
     let waiting = coordinator.on(FleetEvent::Run(request(2)));

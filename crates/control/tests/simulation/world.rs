@@ -259,10 +259,13 @@ impl World {
     }
 
     fn fleet_tick(&mut self, nth: usize) {
+        let coordinator = &self.coordinators[nth];
+        if coordinator.alive && coordinator.frozen_until > self.now {
+            // Its timer expires first when it thaws: what came meanwhile is yet to be read.
+            return self.at(coordinator.frozen_until, Happening::FleetTick(nth));
+        }
         // Something must keep counting the time when no coordinator is left.
-        let stands_still = self.coordinators[nth].frozen_until > self.now
-            || (self.sabotage == Some(Sabotage::StopsTicking) && self.now > 3 * SECOND);
-        if !stands_still {
+        if self.sabotage != Some(Sabotage::StopsTicking) || self.now <= 3 * SECOND {
             self.fleet_on(nth, FleetEvent::Tick);
             // Every two seconds or so.
             if (self.now / TICK.as_nanos() as u64).is_multiple_of(8) {
