@@ -5,83 +5,76 @@
 use crate::{DEADLINE, require};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 use tempfile::TempDir;
 
 /// Ends each message.
 const END: u8 = 0;
 
-/// Chromium reads from descriptor 3 and writes to descriptor 4; a shell moves the pipes there.
-const ON_PIPES: &str = r#"exec "$0" "$@" 3<&0 4>&1 </dev/null >/dev/null"#;
+/// Chromium reads from descriptor 3 and writes to descriptor 4; a shell moves the pipes there, and
+/// removes its folder once it has ended, also after the end of the tests.
+const ON_PIPES: &str = r#"folder=$0; "$@" 3<&0 4>&1 </dev/null >/dev/null; rm -rf "$folder""#;
 
 /// What the browser ends its requests with whenever the machine has a new interface.
 const NETWORK_CHANGED: &str = "net::ERR_NETWORK_CHANGED";
 
-/// A browser with one page or several. Killed when dropped.
+/// Browsers that no test uses now. They end with this process, which closes their pipes.
+static IDLE: Mutex<Vec<Chromium>> = Mutex::new(Vec::new());
+
+/// A window of its own, which shares no cookie or storage with others, with one page or several.
+/// When it is dropped its browser goes to the next test, since to start one takes a second of CPU
+/// time.
 pub struct Browser {
+    /// `None` once it is dropped.
+    chromium: Option<Chromium>,
+    context: String,
+    /// The session of the current page; empty until there is one.
+    session: String,
+    events: Vec<Value>,
+}
+
+/// A process of Chromium. Killed when dropped.
+struct Chromium {
     child: Child,
     input: ChildStdin,
     messages: Receiver<Value>,
     reader: Option<JoinHandle<()>>,
-    /// The session of the current page; empty until there is one.
-    session: String,
     last_call: u64,
-    events: Vec<Value>,
     folder: TempDir,
 }
 
 impl Browser {
-    /// Starts the browser; `None` if it is not installed, see [`crate::require()`].
+    /// Opens a window; `None` if the browser is not installed, see [`crate::require()`].
     ///
     /// # Panics
     /// If it does not answer.
     #[must_use]
     pub fn start() -> Option<Browser> {
         let program = require("chromium")?;
-        let folder = tempfile::tempdir().unwrap();
-        let mut command = Command::new("sh");
-        command.args(["-c", ON_PIPES]).arg(program).args([
-            "--headless=new",
-            "--remote-debugging-pipe",
-            "--disable-gpu",
-            "--hide-scrollbars",
-            "--no-first-run",
-            "--disable-background-networking",
-            "--disable-component-update",
-            "--disable-extensions",
-        ]);
-        if rustix::process::geteuid().is_root() {
-            command.arg("--no-sandbox"); // it refuses to run without this flag
-        }
-        command
-            .arg(format!("--user-data-dir={}", folder.path().display()))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(File::create(folder.path().join("stderr")).unwrap());
-        let mut child = command.spawn().unwrap();
-        let output = child.stdout.take().expect("it is piped");
-        let (sender, messages) = channel();
-        let reader = std::thread::spawn(move || {
-            read_messages(output, |message| sender.send(message).is_ok());
-        });
+        let idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mut browser = Browser {
-            input: child.stdin.take().expect("it is piped"),
-            child,
-            messages,
-            reader: Some(reader),
+            chromium: Some(idle.unwrap_or_else(|| Chromium::start(&program))),
+            context: String::new(),
             session: String::new(),
-            last_call: 0,
             events: Vec::new(),
-            folder,
         };
+        let context = browser.call("Target.createBrowserContext", &json!({}));
+        text(&context["browserContextId"]).clone_into(&mut browser.context);
         browser.add_page();
         Some(browser)
+    }
+
+    fn chromium(&mut self) -> &mut Chromium {
+        self.chromium.as_mut().expect("it is not dropped yet")
     }
 
     /// Opens another page, which becomes the current one, and returns its name for
@@ -91,7 +84,8 @@ impl Browser {
     /// If it does not open.
     pub fn add_page(&mut self) -> String {
         self.session.clear();
-        let page = self.call("Target.createTarget", &json!({ "url": "about:blank" }));
+        let blank = json!({ "url": "about:blank", "browserContextId": self.context });
+        let page = self.call("Target.createTarget", &blank);
         let attach = json!({ "targetId": page["targetId"], "flatten": true });
         let attached = self.call("Target.attachToTarget", &attach);
         text(&attached["sessionId"]).clone_into(&mut self.session);
@@ -111,17 +105,13 @@ impl Browser {
     /// # Panics
     /// If it fails, or does not return.
     pub fn call(&mut self, method: &str, parameters: &Value) -> Value {
-        self.last_call += 1;
-        let id = self.last_call;
-        let mut message = json!({ "id": id, "method": method, "params": parameters });
+        let mut message = json!({ "method": method, "params": parameters });
         if !self.session.is_empty() {
             message["sessionId"] = json!(self.session);
         }
-        let mut bytes = message.to_string().into_bytes();
-        bytes.push(END);
-        self.input.write_all(&bytes).unwrap();
+        let id = self.chromium().send(message);
         loop {
-            let answer = self.message(method);
+            let answer = self.chromium().message(method);
             if answer["id"] != json!(id) {
                 self.events.push(answer);
                 continue;
@@ -129,13 +119,6 @@ impl Browser {
             assert!(answer["error"].is_null(), "{method}: {}", answer["error"]);
             return answer["result"].clone();
         }
-    }
-
-    fn message(&mut self, wanted: &str) -> Value {
-        self.messages.recv_timeout(DEADLINE).unwrap_or_else(|_| {
-            let said = std::fs::read_to_string(self.folder.path().join("stderr"));
-            panic!("waited {DEADLINE:?} for {wanted}; chromium: {said:?}")
-        })
     }
 
     /// Shows a file in a window `width` pixels wide, and waits until it is loaded. Forgets the
@@ -167,7 +150,7 @@ impl Browser {
             event["sessionId"] == session && event["method"] == "Page.loadEventFired"
         };
         while !self.events.iter().any(is_loaded) {
-            let event = self.message("the page to load");
+            let event = self.chromium().message("the page to load");
             self.events.push(event);
         }
     }
@@ -277,8 +260,80 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // Both fail only if it has ended and been reaped.
-        let _ = self.child.kill();
+        if std::thread::panicking() {
+            return; // the browser may be what failed
+        }
+        self.session.clear();
+        let context = json!({ "browserContextId": self.context });
+        self.call("Target.disposeBrowserContext", &context);
+        let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
+        idle.extend(self.chromium.take());
+    }
+}
+
+impl Chromium {
+    fn start(program: &Path) -> Chromium {
+        let folder = tempfile::tempdir().unwrap();
+        let mut command = Command::new("sh");
+        command.args(["-c", ON_PIPES]).arg(folder.path());
+        command.arg(program).args([
+            "--headless=new",
+            "--remote-debugging-pipe",
+            "--disable-gpu",
+            "--hide-scrollbars",
+            "--no-first-run",
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-extensions",
+        ]);
+        if rustix::process::geteuid().is_root() {
+            command.arg("--no-sandbox"); // it refuses to run without this flag
+        }
+        command
+            .arg(format!("--user-data-dir={}", folder.path().display()))
+            .process_group(0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(File::create(folder.path().join("stderr")).unwrap());
+        let mut child = command.spawn().unwrap();
+        let output = child.stdout.take().expect("it is piped");
+        let (sender, messages) = channel();
+        let reader = std::thread::spawn(move || {
+            read_messages(output, |message| sender.send(message).is_ok());
+        });
+        Chromium {
+            input: child.stdin.take().expect("it is piped"),
+            child,
+            messages,
+            reader: Some(reader),
+            last_call: 0,
+            folder,
+        }
+    }
+
+    /// Sends a call, and returns its number.
+    fn send(&mut self, mut call: Value) -> u64 {
+        self.last_call += 1;
+        call["id"] = json!(self.last_call);
+        let mut bytes = call.to_string().into_bytes();
+        bytes.push(END);
+        self.input.write_all(&bytes).unwrap();
+        self.last_call
+    }
+
+    fn message(&mut self, wanted: &str) -> Value {
+        self.messages.recv_timeout(DEADLINE).unwrap_or_else(|_| {
+            let said = std::fs::read_to_string(self.folder.path().join("stderr"));
+            panic!("waited {DEADLINE:?} for {wanted}; chromium: {said:?}")
+        })
+    }
+}
+
+impl Drop for Chromium {
+    fn drop(&mut self) {
+        // The browser is in the group of the shell that started it. It fails only if both have
+        // ended.
+        let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
         let _ = self.child.wait();
         // Its child processes hold the other end of the pipe, and end with it.
         if let Some(reader) = self.reader.take() {

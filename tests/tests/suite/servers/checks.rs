@@ -119,10 +119,10 @@ fn compressed_and_chunked_bodies_are_checked_as_they_were_before() {
         (Tls13, "/big", "", "0237499", "^0000000"),
         (Http2, "/big", "", "0237499", "^0000000"),
     ];
+    let Some(nginx) = Nginx::start(&pki, &NginxOptions::default()) else {
+        return;
+    };
     for (server, path, coding, last, pattern) in cases {
-        let Some(nginx) = Nginx::start(&pki, &NginxOptions::default()) else {
-            return;
-        };
         let http = http_of(server);
         let has_coding = match coding {
             "" => "{ present = false }".to_owned(),

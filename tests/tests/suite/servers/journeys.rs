@@ -434,6 +434,7 @@ fn a_step_made_once_is_made_again_if_it_failed() {
 
 #[test]
 fn attributes_are_those_that_another_parser_finds() {
+    const PAGES: usize = 500;
     let folder = tempfile::tempdir().unwrap();
     let seen = folder.path().join("seen");
     let Some(server) = PythonServer::paging(Ipv4Addr::LOCALHOST.into(), &seen) else {
@@ -455,14 +456,14 @@ fn attributes_are_those_that_another_parser_finds() {
          steps = [\"page\", \"check\"]
          [load]
          connections = 4
-         journeys = 2000",
+         journeys = {PAGES}",
         server.url()
     );
     let finished = CoordinatorCommand::local(1, &plan).run().expect(0);
     let seen = std::fs::read_to_string(&seen).unwrap();
     let wrong: Vec<&str> = seen.lines().filter(|line| *line != "same").collect();
     assert!(wrong.is_empty(), "{} of them:\n{}", wrong.len(), wrong[0]);
-    assert_eq!(seen.lines().count(), 2000, "{finished}");
+    assert_eq!(seen.lines().count(), PAGES, "{finished}");
 }
 
 #[test]
