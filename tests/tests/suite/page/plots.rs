@@ -1,12 +1,15 @@
 //! The plots in use, with a pointer.
 
 use crate::page::stage::{PageFile, assert_quiet, document, hour};
-use interop::Browser;
+use interop::{Browser, Pressure};
 use serde_json::json;
 use std::time::{Duration, Instant};
 
 /// Most script time of a page, in seconds.
 const SCRIPT_MAX: f64 = 1.0;
+
+/// The same while other programs use the CPUs: script time goes on while it waits for one.
+const BUSY_SCRIPT_MAX: f64 = 4.0;
 
 /// After this time every plot has been drawn with a new second.
 const DRAWN_WITHIN: Duration = Duration::from_secs(5);
@@ -232,6 +235,7 @@ fn hour_of_four_agents_is_there_at_once() {
     let page = PageFile::run(&hour());
     // The best of a few, since other programs use the CPUs too.
     let mut tries = Vec::new();
+    let watch = Pressure::watch();
     while tries.len() < 5 && !tries.iter().any(|&seconds| seconds < SCRIPT_MAX) {
         let before = browser.script_seconds();
         browser.open(&page.path(), 1280);
@@ -245,8 +249,12 @@ fn hour_of_four_agents_is_there_at_once() {
         });
     }
     println!("script time: {tries:?} s");
+    let script_max = match watch.end().is_quiet() {
+        true => SCRIPT_MAX,
+        false => BUSY_SCRIPT_MAX,
+    };
     assert!(
-        tries.iter().any(|&seconds| seconds < SCRIPT_MAX),
+        tries.iter().any(|&seconds| seconds < script_max),
         "{tries:?} s"
     );
     assert!(

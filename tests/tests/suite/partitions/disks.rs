@@ -2,6 +2,7 @@
 
 use crate::partitions::field::{Field, has_event};
 use interop::{Agent, CoordinatorCommand, LinkQuality, wait_until};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
@@ -42,11 +43,13 @@ impl SmallDisk {
         assert!(grown.success());
     }
 
-    /// Uses up all but `kilobytes` KiB.
-    fn fill_up_to(&self, kilobytes: u64) {
+    /// Uses up all of it. Another process may use some of it meanwhile.
+    fn fill_up(&self) {
         let free = rustix::fs::statvfs(self.path()).unwrap();
-        let bytes = (free.f_bfree * free.f_frsize).saturating_sub(kilobytes * 1024);
-        std::fs::write(self.path().join("ballast"), vec![1; bytes as usize]).unwrap();
+        let bytes = vec![1; (free.f_bfree * free.f_frsize) as usize];
+        let written = std::fs::write(self.path().join("ballast"), bytes);
+        let is_full = |error: &std::io::Error| error.kind() == ErrorKind::StorageFull;
+        assert!(written.as_ref().err().is_none_or(is_full), "{written:?}");
     }
 }
 
@@ -112,7 +115,7 @@ fn full_disk_is_told_while_it_is_full_and_costs_nothing_once_there_is_room() {
     let (mut coordinator, _agent) = start_in(&field, disk.path());
     let folder = run_folder_in(disk.path());
     field.wait_for_requests(80);
-    disk.fill_up_to(0);
+    disk.fill_up();
     let _ = coordinator.wait_for("cannot store: ");
     let told = coordinator.stderr();
     assert!(

@@ -6,11 +6,14 @@ use crate::servers::replay_connections::run;
 use analysis::ReplayedHandshakes;
 use interop::{
     CoordinatorCommand, Finished, Invited, Nginx, NginxOptions, NginxRequest, NginxServer, Pki,
-    Signal, wait_until,
+    Signal, ensure, try_up_to, wait_until,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
+
+/// Tries of a replay whose sessions must come before the next connection is due.
+const TRIES: usize = 3;
 
 const NAMES: [&str; 4] = ["", "a.test", "b.test", "c.test"];
 
@@ -131,34 +134,39 @@ fn handshakes_of_a_log_are_repeated_with_any_number_of_agents() {
         (2, 1, "connection = { http = \"2\", streams = 3 }\n"),
     ];
     for (agents, turns, more) in cases {
-        let Some(nginx) = Nginx::start(&pki, &NginxOptions::default()) else {
-            return;
+        let one_try = || {
+            let Some(nginx) = Nginx::start(&pki, &NginxOptions::default()) else {
+                return Ok(());
+            };
+            let url = nginx.url(NginxServer::AnyTlsTickets, "/");
+            let recorded = RECORDED.replace(" }", &format!(", loop = {turns} }}"));
+            let finished = run(&url, &pki, &log, agents, &format!("{recorded}{more}"));
+            let seen = nginx.wait_for_requests(requests(CONNECTIONS) * turns);
+            let made = handshakes(finished.clean());
+            // On a busy machine the session of a connection can come after the next one is due.
+            ensure(made.none_at_hand == 0, || format!("{made:?}\n{finished}"))?;
+            let (seen, expected) = (by_connection(&seen), expected(CONNECTIONS, turns));
+            assert_same(&seen, &expected, &finished);
+            let turns = turns as u64;
+            let expected = ReplayedHandshakes {
+                planned_full: (CONNECTIONS - resumed) * turns,
+                full: (CONNECTIONS - resumed) * turns,
+                planned_resumed: resumed * turns,
+                resumed: resumed * turns,
+                none_at_hand: 0,
+                refused: 0,
+                names: 3,
+                planned_tls12: CONNECTIONS / 2 * turns,
+                tls12: CONNECTIONS / 2 * turns,
+                planned_tls13: CONNECTIONS / 2 * turns,
+                tls13: CONNECTIONS / 2 * turns,
+            };
+            assert_eq!(made, expected, "{finished}");
+            Ok(())
         };
-        let url = nginx.url(NginxServer::AnyTlsTickets, "/");
-        let recorded = RECORDED.replace(" }", &format!(", loop = {turns} }}"));
-        let finished = run(&url, &pki, &log, agents, &format!("{recorded}{more}"));
-        let turns = turns as u64;
-        let seen = nginx.wait_for_requests(requests(CONNECTIONS) * turns as usize);
-        let made = handshakes(finished.clean());
-        assert_same(
-            &by_connection(&seen),
-            &expected(CONNECTIONS, turns as usize),
-            &finished,
-        );
-        let expected = ReplayedHandshakes {
-            planned_full: (CONNECTIONS - resumed) * turns,
-            full: (CONNECTIONS - resumed) * turns,
-            planned_resumed: resumed * turns,
-            resumed: resumed * turns,
-            none_at_hand: 0,
-            refused: 0,
-            names: 3,
-            planned_tls12: CONNECTIONS / 2 * turns,
-            tls12: CONNECTIONS / 2 * turns,
-            planned_tls13: CONNECTIONS / 2 * turns,
-            tls13: CONNECTIONS / 2 * turns,
-        };
-        assert_eq!(made, expected, "{finished}");
+        if let Err(why) = try_up_to(TRIES, one_try) {
+            panic!("{why}");
+        }
     }
 }
 
