@@ -2208,6 +2208,10 @@ fn end_waits_a_moment_for_a_profile_that_is_under_way_and_no_longer() {
     let is_done =
         |actions: &[FleetAction]| has(actions, |event| matches!(event, RunEvent::Done { .. }));
     let is_released = |actions: &[FleetAction]| matches!(sent(actions, 7)[..], [Down::Release(_)]);
+    let is_missing = |event: &RunEvent| match event {
+        RunEvent::Note { text, .. } => text.contains("no CPU profile"),
+        _ => false,
+    };
     for delivers in [true, false] {
         let mut coordinator = watched();
         coordinator.say(7, profile_part(0, 0));
@@ -2222,11 +2226,13 @@ fn end_waits_a_moment_for_a_profile_that_is_under_way_and_no_longer() {
                 is_acknowledged(&stored, 7, Stored::ProfilePart(0)),
                 "{stored:?}"
             );
-            assert!(is_done(&coordinator.pass(1, &[7])));
+            let done = coordinator.pass(1, &[7]);
+            assert!(is_done(&done) && !has(&done, is_missing), "{done:?}");
         } else {
             assert!(!is_done(&coordinator.pass(4, &[7])));
             let late = coordinator.pass(2, &[7]);
             assert!(is_done(&late) && !is_released(&late), "{late:?}");
+            assert!(has(&late, is_missing), "{late:?}");
         }
         assert!(coordinator.fleet.is_idle());
     }

@@ -373,9 +373,18 @@ impl FleetRun {
         }
         self.release_monitors(out);
         let fired_out_at = *self.fired_out_at.get_or_insert(now);
-        if !self.watch.owes_profile() || now.since(fired_out_at) >= PROFILE_WAIT_MAX {
-            self.finish(crate::RunOutcome::Ran, out);
+        if self.watch.owes_profile() {
+            if now.since(fired_out_at) < PROFILE_WAIT_MAX {
+                return;
+            }
+            let text = format!(
+                "no CPU profile: a monitor did not deliver it within {} s of the end of the run; \
+                 is its machine overloaded?",
+                PROFILE_WAIT_MAX.as_secs()
+            );
+            self.tell_note("profile", &text, out);
         }
+        self.finish(crate::RunOutcome::Ran, out);
     }
 }
 
