@@ -21,7 +21,7 @@ use std::time::Duration;
 /// How often a fleet must be sent [`FleetEvent::Tick`].
 pub const TICK: Duration = Duration::from_millis(250);
 
-/// A tick that comes longer after the one before shows that this side stood still.
+/// A tick that comes later than this after the previous one shows that this side stood still.
 const LATE_TICK: Duration = Duration::from_secs(1);
 
 /// A stream that has not said hello by then is closed.
@@ -43,14 +43,20 @@ pub struct Fleet {
     joined: u64,
     runs: ServedRuns,
     ended: EndedRuns,
-    /// When the latest tick came, and whether it was passed over.
-    ticked: Option<(FleetTime, bool)>,
+    last_tick: Option<LastTick>,
 }
 
 #[derive(Debug)]
 struct AgentConnection {
     heard_at: FleetTime,
     member: Option<Member>,
+}
+
+/// The latest tick of a fleet.
+#[derive(Debug, Clone, Copy)]
+struct LastTick {
+    at: FleetTime,
+    is_late: bool,
 }
 
 /// An agent that has said hello.
@@ -77,7 +83,7 @@ impl Fleet {
             joined: 0,
             runs: ServedRuns::default(),
             ended: EndedRuns::default(),
-            ticked: None,
+            last_tick: None,
         }
     }
 
@@ -603,19 +609,19 @@ impl Fleet {
         self.refill_all(now, out);
     }
 
-    /// Whether this side stood still until now, and has yet to read what agents sent in that time.
-    /// Such a tick shows nothing about agents. The next one does, even if it is late too.
-    fn stood_still(&mut self, now: FleetTime) -> bool {
-        let stood_still = self
-            .ticked
-            .is_some_and(|(last, was_passed_over)| !was_passed_over && now.since(last) > LATE_TICK);
-        self.ticked = Some((now, stood_still));
-        stood_still
+    /// Notes a tick. Returns whether to pass over it: this side stood still until now, and has yet
+    /// to read what agents sent meanwhile. If it is late each time, only the first is passed over.
+    fn note_tick(&mut self, now: FleetTime) -> bool {
+        let last = self.last_tick;
+        let is_late = last.is_some_and(|last| now.since(last.at) > LATE_TICK);
+        self.last_tick = Some(LastTick { at: now, is_late });
+        is_late && last.is_some_and(|last| !last.is_late)
     }
 
     fn tick(&mut self, now: FleetTime, out: &mut Actions) {
-        if self.stood_still(now) {
-            return;
+        if self.note_tick(now) {
+            let runs = self.runs.runs_mut();
+            return runs.for_each(|run| run.note_standstill(now));
         }
         // Until its lease has expired an agent may fire, so it counts as present until then.
         let silence_max = self.runs.lease_max().saturating_add(Duration::from_secs(1));

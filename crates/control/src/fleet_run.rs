@@ -43,7 +43,7 @@ pub(crate) struct FleetRun {
     stop: Option<(Stop, FleetTime)>,
     /// Since when no agent is going, because all are over or away.
     deserted_since: Option<FleetTime>,
-    /// Since when agents are going again, or were going most recently.
+    /// Since when agents are going again, or were going most recently, and this side heard them.
     attended_since: FleetTime,
     /// Agents that were lost, or that ended before their plan did.
     losses: u32,

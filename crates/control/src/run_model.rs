@@ -299,11 +299,11 @@ impl RunModel {
         self.agents
     }
 
-    /// The monitors by their numbers, and what was taken from each.
-    pub(crate) fn monitor_records(&self) -> Vec<(AgentId, MonitorRecord)> {
+    /// The monitors by their numbers, their names, and what was taken from each.
+    pub(crate) fn monitor_records(&self) -> Vec<(AgentId, String, MonitorRecord)> {
         let monitors = self.monitors.iter();
         monitors
-            .map(|monitor| (monitor.id, monitor.record))
+            .map(|monitor| (monitor.id, monitor.name.clone(), monitor.record))
             .collect()
     }
 

@@ -306,7 +306,7 @@ fn silent_streams_are_closed_with_and_without_a_hello() {
 }
 
 #[test]
-fn coordinator_that_stood_still_reads_what_waits_before_it_gives_anybody_up() {
+fn coordinator_that_stood_still_reads_before_it_gives_agents_up() {
     let mut coordinator = Coordinator::with_agents(2);
     coordinator.on(FleetEvent::Run(request(2)));
     coordinator.start(2);
@@ -314,7 +314,7 @@ fn coordinator_that_stood_still_reads_what_waits_before_it_gives_anybody_up() {
         coordinator.say(agent, Up::Beat(Beat::default()));
     }
     coordinator.on(FleetEvent::Tick);
-    // All limits are over, and nobody was heard: the messages wait in the sockets.
+    // All limits have passed, and no agent was heard: the messages wait in the sockets.
     coordinator.now_ns += 100 * SECOND;
     assert_eq!(coordinator.on(FleetEvent::Tick), []);
     coordinator.say(0, began(2 * SECOND));
@@ -326,7 +326,7 @@ fn coordinator_that_stood_still_reads_what_waits_before_it_gives_anybody_up() {
 }
 
 #[test]
-fn coordinator_that_is_always_late_gives_up_whom_it_does_not_hear() {
+fn coordinator_that_is_always_late_still_closes_silent_streams() {
     let mut coordinator = Coordinator::going(1);
     let mut actions = Vec::new();
     for _ in 0..4 {
@@ -2203,15 +2203,18 @@ fn profile_goes_on_where_a_run_is_taken_up() {
     assert_eq!(profile_parts(&next.say(3, profile_part(1, 2))), [(0, 1, 2)]);
 }
 
+fn is_of_a_missing_profile(event: &RunEvent) -> bool {
+    match event {
+        RunEvent::Note { text, .. } => text.contains("no CPU profile: it was not here"),
+        _ => false,
+    }
+}
+
 #[test]
 fn end_waits_a_moment_for_a_profile_that_is_under_way_and_no_longer() {
     let is_done =
         |actions: &[FleetAction]| has(actions, |event| matches!(event, RunEvent::Done { .. }));
     let is_released = |actions: &[FleetAction]| matches!(sent(actions, 7)[..], [Down::Release(_)]);
-    let is_missing = |event: &RunEvent| match event {
-        RunEvent::Note { text, .. } => text.contains("no CPU profile"),
-        _ => false,
-    };
     for delivers in [true, false] {
         let mut coordinator = watched();
         coordinator.say(7, profile_part(0, 0));
@@ -2227,12 +2230,15 @@ fn end_waits_a_moment_for_a_profile_that_is_under_way_and_no_longer() {
                 "{stored:?}"
             );
             let done = coordinator.pass(1, &[7]);
-            assert!(is_done(&done) && !has(&done, is_missing), "{done:?}");
+            assert!(
+                is_done(&done) && !has(&done, is_of_a_missing_profile),
+                "{done:?}"
+            );
         } else {
             assert!(!is_done(&coordinator.pass(4, &[7])));
             let late = coordinator.pass(2, &[7]);
             assert!(is_done(&late) && !is_released(&late), "{late:?}");
-            assert!(has(&late, is_missing), "{late:?}");
+            assert!(has(&late, is_of_a_missing_profile), "{late:?}");
         }
         assert!(coordinator.fleet.is_idle());
     }
@@ -2246,6 +2252,7 @@ fn end_waits_for_no_monitor_that_is_away() {
     coordinator.end(0);
     let ended = coordinator.end(1);
     assert!(coordinator.fleet.is_idle(), "{ended:?}");
+    assert!(has(&ended, is_of_a_missing_profile), "{ended:?}");
 }
 
 const OTHER: RunId = RunId([4; 16]);

@@ -1,6 +1,7 @@
 //! What becomes of a run when agents go away: how long they are waited for, and which agents fire
 //! for them.
 
+use super::watch::PROFILE_WAIT_MAX;
 use super::{FleetRun, RunPhase};
 use crate::fleet_action::{Actions, Awaited};
 use crate::participant::{Departure, Participant, ParticipantStage};
@@ -30,10 +31,6 @@ const AWAY_SILENT_MIN: Duration = Duration::from_secs(60);
 /// for this long.
 const STOP_MAX: Duration = Duration::from_secs(30);
 
-/// How long the end of a run waits for a profile that is being taken: folding it takes a second or
-/// two.
-const PROFILE_WAIT_MAX: Duration = Duration::from_secs(5);
-
 /// A run that goes on for this long after its plan and its drain is stopped.
 const OVERDUE: Duration = Duration::from_secs(10);
 
@@ -55,7 +52,7 @@ impl FleetRun {
                 self.lose(index, "its stream is gone and it did not come back", out);
             } else if self.is_deaf(agent, now) {
                 self.lose(index, "it was told to stop and does not", out);
-            } else if has_not_begun(agent, now, start_at) {
+            } else if has_not_begun(agent, now, start_at.max(self.attended_since)) {
                 let why = "it got its lease and did not say that it began; did it stand still \
                            just then, or is its link slow?";
                 self.lose(index, why, out);
@@ -344,6 +341,13 @@ impl FleetRun {
         }
     }
 
+    /// Notes that this side stood still until now. The limits for a beginning, the end of a plan
+    /// and a profile count anew.
+    pub(crate) fn note_standstill(&mut self, now: FleetTime) {
+        self.attended_since = now;
+        self.fired_out_at = self.fired_out_at.map(|_| now);
+    }
+
     /// Notes since when no agent is going, and forgets it once one is.
     pub(super) fn watch_desertion(&mut self, now: FleetTime) {
         let is_deserted = self.census.living_attached() == 0;
@@ -373,25 +377,18 @@ impl FleetRun {
         }
         self.release_monitors(out);
         let fired_out_at = *self.fired_out_at.get_or_insert(now);
-        if self.watch.owes_profile() {
-            if now.since(fired_out_at) < PROFILE_WAIT_MAX {
-                return;
-            }
-            let text = format!(
-                "no CPU profile: a monitor did not deliver it within {} s of the end of the run; \
-                 is its machine overloaded?",
-                PROFILE_WAIT_MAX.as_secs()
-            );
-            self.tell_note("profile", &text, out);
+        if self.watch.awaits_profile() && now.since(fired_out_at) < PROFILE_WAIT_MAX {
+            return;
         }
+        self.tell_missing_profiles(out);
         self.finish(crate::RunOutcome::Ran, out);
     }
 }
 
-/// Whether an attached agent has had its lease for long enough and has not begun.
-fn has_not_begun(agent: &Participant, now: FleetTime, start_at: FleetTime) -> bool {
+/// Whether an attached agent could have said since `from` that it began, and did not in time.
+fn has_not_begun(agent: &Participant, now: FleetTime, from: FleetTime) -> bool {
     let has_brought = agent.began().is_some() || agent.inbox().next() > 0;
     // An agent that came back reports its beginning again, once it has read its welcome.
-    let since = start_at.max(agent.attached_at());
+    let since = from.max(agent.attached_at());
     agent.connection().is_some() && !has_brought && now >= since.after(BEGIN_MAX)
 }

@@ -12,6 +12,11 @@ use proto::from_agent::Message as Up;
 use proto::from_coordinator::Message as Down;
 use proto::{Notice, Observe, ProfilePart, Release};
 use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// How long the end of a run waits for a profile that is being taken: folding it takes a second or
+/// two.
+pub(super) const PROFILE_WAIT_MAX: Duration = Duration::from_secs(5);
 
 /// Monitors of one run, counted by process: one that is restarted counts again.
 const MONITORS_MAX: usize = 1_000;
@@ -29,22 +34,25 @@ pub(super) struct Watch {
 /// Where a monitor is attached, and what was taken from it.
 #[derive(Debug)]
 struct WatchingMonitor {
+    name: String,
     at: Option<ConnectionId>,
     record: MonitorRecord,
 }
 
 impl Watch {
     /// Restores the monitors of a run that is taken up, by their numbers.
-    pub(super) fn from_past(past: Vec<(AgentId, MonitorRecord)>) -> Watch {
+    pub(super) fn from_past(past: Vec<(AgentId, String, MonitorRecord)>) -> Watch {
         let mut watch = Watch::default();
-        past.into_iter()
-            .for_each(|(id, record)| watch.add(id, None, record));
+        for (id, name, record) in past {
+            let at = None;
+            watch.add(id, WatchingMonitor { name, at, record });
+        }
         watch
     }
 
-    fn add(&mut self, id: AgentId, at: Option<ConnectionId>, record: MonitorRecord) {
+    fn add(&mut self, id: AgentId, monitor: WatchingMonitor) {
         self.numbers.insert(id, self.monitors.len() as u32);
-        self.monitors.push(WatchingMonitor { at, record });
+        self.monitors.push(monitor);
     }
 
     /// What was taken from the monitor with this number.
@@ -66,10 +74,14 @@ impl Watch {
         true
     }
 
+    fn profile_owers(&self) -> impl Iterator<Item = &WatchingMonitor> {
+        let monitors = self.monitors.iter();
+        monitors.filter(|monitor| monitor.record.profile.is_owed())
+    }
+
     /// Whether an attached monitor has more of a CPU profile to deliver.
-    pub(super) fn owes_profile(&self) -> bool {
-        let mut attached = self.monitors.iter().filter(|known| known.at.is_some());
-        attached.any(|known| known.record.profile.is_owed())
+    pub(super) fn awaits_profile(&self) -> bool {
+        self.profile_owers().any(|monitor| monitor.at.is_some())
     }
 }
 
@@ -113,7 +125,12 @@ impl FleetRun {
             );
             return out.send(at, Down::Notice(Notice { text }));
         } else {
-            self.watch.add(facts.id, Some(at), MonitorRecord::default());
+            let watching = WatchingMonitor {
+                name: facts.name.clone(),
+                at: Some(at),
+                record: MonitorRecord::default(),
+            };
+            self.watch.add(facts.id, watching);
             let monitor = facts.clone();
             out.tell(self.id(), RunEvent::Watching { monitor });
         }
@@ -139,6 +156,19 @@ impl FleetRun {
         let watching = monitors.filter(|_| self.fired_out_at.is_none());
         let attached = watching.filter_map(|known| known.at);
         attached.for_each(|at| self.release_monitor(at, out));
+    }
+
+    /// Notes which monitors announced a CPU profile that is not here as the run ends.
+    pub(super) fn tell_missing_profiles(&self, out: &mut Actions) {
+        for monitor in self.watch.profile_owers() {
+            let text = format!(
+                "monitor {}: no CPU profile: it was not here when the run ended, which waits {} s \
+                 for it; is the monitor away, its machine overloaded, or its link slow?",
+                monitor.name,
+                PROFILE_WAIT_MAX.as_secs()
+            );
+            self.tell_note("profile", &text, out);
+        }
     }
 
     fn release_monitor(&self, at: ConnectionId, out: &mut Actions) {

@@ -261,7 +261,7 @@ impl World {
     fn fleet_tick(&mut self, nth: usize) {
         let coordinator = &self.coordinators[nth];
         if coordinator.alive && coordinator.frozen_until > self.now {
-            // Its timer expires first when it thaws: what came meanwhile is yet to be read.
+            // Its timer expires when it thaws, before what came later than this is read.
             return self.at(coordinator.frozen_until, Happening::FleetTick(nth));
         }
         // Something must keep counting the time when no coordinator is left.
