@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Value, json};
 use std::fs::File;
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Seek as _, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -21,7 +21,7 @@ use tempfile::TempDir;
 const END: u8 = 0;
 
 /// Chromium reads from descriptor 3 and writes to descriptor 4; a shell moves the pipes there, and
-/// removes its folder once it has ended, also after the end of the tests.
+/// removes the browser's folder once the browser has ended, even if the tests are over by then.
 const ON_PIPES: &str = r#"folder=$0; "$@" 3<&0 4>&1 </dev/null >/dev/null; rm -rf "$folder""#;
 
 /// What the browser ends its requests with whenever the machine has a new interface.
@@ -49,7 +49,8 @@ struct Chromium {
     messages: Receiver<Value>,
     reader: Option<JoinHandle<()>>,
     last_call: u64,
-    folder: TempDir,
+    stderr: File,
+    _folder: TempDir,
 }
 
 impl Browser {
@@ -60,15 +61,18 @@ impl Browser {
     #[must_use]
     pub fn start() -> Option<Browser> {
         let program = require("chromium")?;
-        let idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let chromium = Chromium::idle().unwrap_or_else(|| Chromium::start(&program));
         let mut browser = Browser {
-            chromium: Some(idle.unwrap_or_else(|| Chromium::start(&program))),
+            chromium: Some(chromium),
             context: String::new(),
             session: String::new(),
             events: Vec::new(),
         };
         let context = browser.call("Target.createBrowserContext", &json!({}));
         text(&context["browserContextId"]).clone_into(&mut browser.context);
+        // All messages about earlier windows have arrived.
+        browser.chromium().messages.try_iter().for_each(drop);
+        browser.events.clear();
         browser.add_page();
         Some(browser)
     }
@@ -272,8 +276,17 @@ impl Drop for Browser {
 }
 
 impl Chromium {
+    /// One that no test uses, if there is any; those that have ended since are dropped.
+    fn idle() -> Option<Chromium> {
+        let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
+        idle.retain_mut(|known| matches!(known.child.try_wait(), Ok(None)));
+        idle.pop()
+    }
+
     fn start(program: &Path) -> Chromium {
         let folder = tempfile::tempdir().unwrap();
+        // It outlives the folder.
+        let stderr = tempfile::tempfile().unwrap();
         let mut command = Command::new("sh");
         command.args(["-c", ON_PIPES]).arg(folder.path());
         command.arg(program).args([
@@ -294,7 +307,7 @@ impl Chromium {
             .process_group(0)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(File::create(folder.path().join("stderr")).unwrap());
+            .stderr(stderr.try_clone().unwrap());
         let mut child = command.spawn().unwrap();
         let output = child.stdout.take().expect("it is piped");
         let (sender, messages) = channel();
@@ -307,7 +320,8 @@ impl Chromium {
             messages,
             reader: Some(reader),
             last_call: 0,
-            folder,
+            stderr,
+            _folder: folder,
         }
     }
 
@@ -317,22 +331,31 @@ impl Chromium {
         call["id"] = json!(self.last_call);
         let mut bytes = call.to_string().into_bytes();
         bytes.push(END);
-        self.input.write_all(&bytes).unwrap();
+        if let Err(error) = self.input.write_all(&bytes) {
+            panic!("{call}: {error}; chromium: {:?}", self.said());
+        }
         self.last_call
     }
 
     fn message(&mut self, wanted: &str) -> Value {
         self.messages.recv_timeout(DEADLINE).unwrap_or_else(|_| {
-            let said = std::fs::read_to_string(self.folder.path().join("stderr"));
+            let said = self.said();
             panic!("waited {DEADLINE:?} for {wanted}; chromium: {said:?}")
         })
+    }
+
+    /// What it wrote to standard error.
+    fn said(&mut self) -> String {
+        let mut said = String::new();
+        let read = self.stderr.rewind();
+        let read = read.and_then(|()| self.stderr.read_to_string(&mut said));
+        read.map_or_else(|error| error.to_string(), |_| said)
     }
 }
 
 impl Drop for Chromium {
     fn drop(&mut self) {
-        // The browser is in the group of the shell that started it. It fails only if both have
-        // ended.
+        // The browser is in the group of its shell. The kill fails only if both have ended.
         let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
         let _ = self.child.wait();
         // Its child processes hold the other end of the pipe, and end with it.

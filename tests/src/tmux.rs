@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
 
+/// Stands before an exit code on the screen.
+const OVER: &str = "over: ";
+
 /// A terminal with one shell. Its server is stopped when dropped.
 pub struct Tmux {
     program: PathBuf,
@@ -97,13 +100,20 @@ impl Tmux {
         wait_until(&format!("{words:?} on the screen"), seen)
     }
 
-    /// The exit code of a program that the line `PROGRAM; echo over: $?` started, once it has
-    /// ended and its screen shows so.
+    /// Types a line that runs a program, after which the screen shows its exit code.
+    ///
+    /// # Panics
+    /// If the terminal is gone.
+    pub fn run(&self, program: &str) {
+        self.line(&format!("{program}; echo \"{OVER}$?\""));
+    }
+
+    /// The exit code of the program that [`Tmux::run`] started, once it has ended.
     #[must_use]
     pub fn exit_code(&self) -> Option<i32> {
         let screen = self.screen();
         let mut lines = screen.lines();
-        lines.find_map(|line| line.strip_prefix("over: ")?.trim().parse().ok())
+        lines.find_map(|line| line.strip_prefix(OVER)?.trim().parse().ok())
     }
 
     /// Waits for the end of such a program, and returns all that one can scroll to. It must have
@@ -115,9 +125,11 @@ impl Tmux {
         let ended = wait_until("the end of the program", || self.exit_code());
         let all = self.history();
         let is_victim = || {
-            let folder = run_folder(self.folder()).expect("a run has a folder");
-            let document = document_in(&folder).unwrap_or_else(|error| panic!("{error}; {all}"));
-            is_victim_of_pressure(&document, &self.pressure.end())
+            run_folder(self.folder()).is_some_and(|folder| {
+                let document =
+                    document_in(&folder).unwrap_or_else(|error| panic!("{error}; {all}"));
+                is_victim_of_pressure(&document, &self.pressure.end())
+            })
         };
         assert!(
             ended == code || (code == 0 && ended == 3 && is_victim()),

@@ -47,7 +47,7 @@ fn panel_is_there_while_the_run_goes_on_and_nothing_of_it_after() {
         };
         let server = RunningTarget::new(Config::plain()).unwrap();
         let line = plan(&tmux, &server, 8);
-        tmux.line(&format!("{line}; echo over: $?"));
+        tmux.run(&line);
         let screen = firing(&tmux);
         // If it is wide enough, agents are beside the figures.
         let is_beside = |line: &str| line.starts_with("edge  ") && line.contains("local-");
@@ -67,7 +67,7 @@ fn panel_is_drawn_once_in_a_terminal_that_changes_its_size() {
     };
     let server = RunningTarget::new(Config::plain()).unwrap();
     let line = plan(&tmux, &server, 8);
-    tmux.line(&format!("{line}; echo over: $?"));
+    tmux.run(&line);
     firing(&tmux);
     for columns in [44, 200, 60] {
         tmux.resize(columns, 24);
@@ -91,7 +91,7 @@ fn key_in_the_middle_stops_the_run_and_the_summary_stands_below() {
     };
     let server = RunningTarget::new(Config::plain()).unwrap();
     let line = plan(&tmux, &server, 60);
-    tmux.line(&format!("{line}; echo over: $?"));
+    tmux.run(&line);
     firing(&tmux);
     tmux.key("C-c");
     let all = ended(&tmux, 130);
@@ -109,7 +109,7 @@ fn whole_screen_is_given_back_with_what_stood_there() {
         tmux.line("echo before");
         tmux.wait_for("\nbefore");
         let line = plan(&tmux, &server, if key.is_some() { 60 } else { 8 });
-        tmux.line(&format!("{line} --tui; echo over: $?"));
+        tmux.run(&format!("{line} --tui"));
         let screen = firing(&tmux);
         assert!(screen.starts_with("edge  "), "{screen}");
         assert!(!screen.contains("before"), "{screen}");
@@ -154,7 +154,7 @@ fn step_of_a_search_stands_in_the_panel_with_what_is_known() {
                   search = { rate = { from = \"20/s\", to = \"100/s\" }, hold = \"2s\" }\n";
     let text = format!("target.url = {:?}\n{search}", server.url("/"));
     std::fs::write(tmux.folder().join("plan.toml"), text).unwrap();
-    tmux.line(&format!("{line}; echo over: $?"));
+    tmux.run(&line);
     tmux.wait_for("search: hold 1 at 80/s\n");
     // On a busy machine the client may limit the first hold.
     let has_second = wait_until("the second hold, or the end", || {

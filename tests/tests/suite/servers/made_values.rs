@@ -1,7 +1,9 @@
 //! Made values: nginx logs them, openssl makes the same codes, and any number of agents makes the
 //! same ones.
 
-use interop::{CoordinatorCommand, Nginx, NginxOptions, NginxServer, Pki, plan, require};
+use interop::{
+    CoordinatorCommand, Nginx, NginxOptions, NginxServer, Pki, ensure, plan, require, try_up_to,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
@@ -25,25 +27,33 @@ fn seen(pki: &Pki, server: NginxServer, load: &str, agents: u32) -> Option<BTree
          let.code = {{ hmac = \"sha256\", key = \"{{key}}\", of = \"{{id}}:{{now}}\" }}\n\
          request.path = \"/{{seq}}/{{id}}/{{price}}/{{color}}?{{now}}&{{code}}\"\n"
     );
-    let mut paths = Vec::new();
-    for _ in 0..TRIES {
-        let nginx = Nginx::start(pki, &NginxOptions::default())?;
+    let mut paths = None;
+    let tried = try_up_to(TRIES, || {
+        let Some(nginx) = Nginx::start(pki, &NginxOptions::default()) else {
+            return Ok(());
+        };
         let plan = plan(&nginx.url(server, "/"), pki, &more);
-        let finished =
-            CoordinatorCommand::start(&["--local", &format!("--agents={agents}")], &plan)
-                .with(|command| {
-                    command.env("INTEROP_KEY", KEY);
-                })
-                .run()
-                // nginx has none of these paths.
-                .expect(1);
-        let started = finished.clean().document().measured.operations.started;
-        paths = nginx.wait_for_requests(started as usize);
-        assert_eq!(paths.len() as u64, started, "{finished}");
-        if started == REQUESTS {
-            break;
-        }
+        let agents = format!("--agents={agents}");
+        let finished = CoordinatorCommand::start(&["--local", &agents], &plan)
+            .with(|command| {
+                command.env("INTEROP_KEY", KEY);
+            })
+            .run()
+            // nginx has none of these paths.
+            .expect(1);
+        let operations = finished.clean().document().measured.operations;
+        let (started, not_sent) = (operations.started, operations.not_sent);
+        assert_eq!(started + not_sent, REQUESTS, "{finished}");
+        let seen = nginx.wait_for_requests(started as usize);
+        assert_eq!(seen.len() as u64, started, "{finished}");
+        paths = Some(seen);
+        assert!(not_sent == 0 || load.contains("rate"), "{finished}");
+        ensure(not_sent == 0, || finished.to_string())
+    });
+    if let Err(why) = tried {
+        panic!("{why}");
     }
+    let paths = paths?;
     let by_number = |path: String| {
         let number = path.split('/').nth(1).expect("the number");
         (number.parse().expect("a number"), path)
