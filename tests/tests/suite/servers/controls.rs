@@ -5,8 +5,11 @@ use crate::servers::{REQUESTS, USERS, assert_all_ok, run, run_alone};
 use analysis::Document;
 use interop::{
     CoordinatorCommand, Haproxy, HaproxyFrontend, HaproxyOptions, Nginx, NginxOptions, NginxServer,
-    Pki, plan,
+    Pki, ensure, plan, play_side_by_side,
 };
+
+/// Runs at once where a server is refused, which mostly wait.
+const AT_ONCE: usize = 4;
 
 /// The outcome of a handshake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -294,32 +297,36 @@ fn servers_are_checked_as_much_as_the_plan_says() {
         ),
         ("none", false, "other.test", None),
     ];
-    for (verify, trusts, name, error) in cases {
-        let trusted = if trusts { &pki } else { &strangers };
-        for url in [
-            nginx.url(NginxServer::AnyTls, "/"),
-            haproxy.url(HaproxyFrontend::AnyTls, "/"),
-        ] {
+    let urls = [
+        nginx.url(NginxServer::AnyTls, "/"),
+        haproxy.url(HaproxyFrontend::AnyTls, "/"),
+    ];
+    let cases = cases.map(|case| urls.each_ref().map(|url| (url, case)));
+    play_side_by_side(
+        cases.into_iter().flatten(),
+        AT_ONCE,
+        |case| format!("{case:?}"),
+        |&(url, (verify, trusts, name, error))| {
+            let trusted = if trusts { &pki } else { &strangers };
             let sections = format!(
                 "tls.verify = {verify:?}\ntls.server_name = {name:?}\nconnection.requests = 1\n"
             );
             let load = format!("load = {{ connections = 4, requests = {REQUESTS} }}\n");
-            let text = format!("{load}{}", plan(&url, trusted, &sections));
+            let text = format!("{load}{}", plan(url, trusted, &sections));
             let measured = CoordinatorCommand::local(1, &text)
                 .run()
                 .expect(i32::from(error.is_some()))
                 .clean()
                 .document()
                 .measured;
-            let errors: Vec<_> = measured
-                .errors
-                .iter()
+            let errors = measured.errors.iter();
+            let errors: Vec<_> = errors
                 .map(|error| (error.name.as_str(), error.count))
                 .collect();
             let expected: Vec<_> = error.map(|name| (name, REQUESTS)).into_iter().collect();
-            assert_eq!(errors, expected, "{url}, {verify}, {trusts}, {name}");
-        }
-    }
+            ensure(errors == expected, || format!("{errors:?}"))
+        },
+    );
 }
 
 #[test]
