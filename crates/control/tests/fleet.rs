@@ -2205,7 +2205,7 @@ fn profile_goes_on_where_a_run_is_taken_up() {
 
 fn is_of_a_missing_profile(event: &RunEvent) -> bool {
     match event {
-        RunEvent::Note { text, .. } => text.contains("no CPU profile: it was not here"),
+        RunEvent::Note { text, .. } => text.contains("no CPU profile: it had not arrived"),
         _ => false,
     }
 }

@@ -74,14 +74,15 @@ impl Watch {
         true
     }
 
-    fn profile_owers(&self) -> impl Iterator<Item = &WatchingMonitor> {
+    /// The monitors that announced a CPU profile of which more is to come.
+    fn owing_profiles(&self) -> impl Iterator<Item = &WatchingMonitor> {
         let monitors = self.monitors.iter();
         monitors.filter(|monitor| monitor.record.profile.is_owed())
     }
 
     /// Whether an attached monitor has more of a CPU profile to deliver.
     pub(super) fn awaits_profile(&self) -> bool {
-        self.profile_owers().any(|monitor| monitor.at.is_some())
+        self.owing_profiles().any(|monitor| monitor.at.is_some())
     }
 }
 
@@ -160,10 +161,10 @@ impl FleetRun {
 
     /// Notes which monitors announced a CPU profile that is not here as the run ends.
     pub(super) fn tell_missing_profiles(&self, out: &mut Actions) {
-        for monitor in self.watch.profile_owers() {
+        for monitor in self.watch.owing_profiles() {
             let text = format!(
-                "monitor {}: no CPU profile: it was not here when the run ended, which waits {} s \
-                 for it; is the monitor away, its machine overloaded, or its link slow?",
+                "monitor {}: no CPU profile: it had not arrived when the run ended (a run waits \
+                 {} s for it); is the monitor away, its machine overloaded, or its link slow?",
                 monitor.name,
                 PROFILE_WAIT_MAX.as_secs()
             );

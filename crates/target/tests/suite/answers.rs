@@ -243,12 +243,7 @@ fn serve_runs_on_the_callers_runtime_until_told_to_stop() {
         .enable_all()
         .build()
         .unwrap();
-    // No other test listens at this address, whatever port it gets.
-    let config = Config {
-        address: (std::net::Ipv4Addr::new(127, 0, 0, 91), 0).into(),
-        ..Config::plain()
-    };
-    let target = target::BoundTarget::bind(config).unwrap();
+    let target = target::BoundTarget::bind(Config::plain()).unwrap();
     let (address, tally) = (target.address(), target.tally());
     let client = async {
         let answered = tokio::task::spawn_blocking(move || {
