@@ -69,9 +69,7 @@ impl Finished {
     }
 
     fn is_victim(&self) -> bool {
-        self.code == 3
-            && self.run_folder().is_some()
-            && is_victim_of_pressure(&self.document(), &self.pressure)
+        self.code == 3 && is_victim_of_pressure(self.folder.path(), &self.pressure)
     }
 
     /// Its result.
@@ -186,10 +184,13 @@ impl std::fmt::Display for Finished {
     }
 }
 
-/// Whether a busy machine is the only reason for 3: agents began apart, or what kept it busy also
-/// made the client the limit, late, or stand still. A result without all counts of all agents has
-/// other reasons.
-pub(crate) fn is_victim_of_pressure(document: &Document, pressure: &Pressure) -> bool {
+/// Whether a busy machine is the only reason why the run that was made in `folder` ended with 3:
+/// agents began apart, or what kept it busy also made the client the limit, late, or stand still. A
+/// result without all counts of all agents has other reasons.
+pub(crate) fn is_victim_of_pressure(folder: &Path, pressure: &Pressure) -> bool {
+    let Some(document) = run_folder(folder).and_then(|folder| document_in(&folder).ok()) else {
+        return false;
+    };
     let is_busy = !pressure.is_quiet();
     let is_whole = |agent: &AgentResult| agent.totals_match == Some(true);
     let evidence = &document.verdict.evidence;
@@ -207,7 +208,7 @@ pub(crate) fn is_victim_of_pressure(document: &Document, pressure: &Pressure) ->
 ///
 /// # Errors
 /// If there is none, or this version cannot read it.
-pub(crate) fn document_in(folder: &Path) -> Result<Document, String> {
+fn document_in(folder: &Path) -> Result<Document, String> {
     let path = folder.join("result.json");
     let told = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
     let bytes = std::fs::read(&path).map_err(|error| told(&error))?;

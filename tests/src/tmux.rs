@@ -1,8 +1,9 @@
 //! A terminal as people use it, by tmux with a server of its own: the text on its screen, its size,
 //! and its keys.
 
-use crate::finished::{document_in, is_victim_of_pressure, run_folder};
-use crate::{Pressure, PressureWatch, require, wait_until};
+use crate::finished::is_victim_of_pressure;
+use crate::wait::look_until;
+use crate::{DEADLINE, Pressure, PressureWatch, require};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
@@ -97,7 +98,12 @@ impl Tmux {
     /// If it does not at the deadline.
     pub fn wait_for(&self, words: &str) -> String {
         let seen = || Some(self.screen()).filter(|screen| screen.contains(words));
-        wait_until(&format!("{words:?} on the screen"), seen)
+        self.wait_until(&format!("{words:?} on the screen"), seen)
+    }
+
+    fn wait_until<T>(&self, what: &str, look: impl FnMut() -> Option<T>) -> T {
+        look_until(look)
+            .unwrap_or_else(|| panic!("waited {DEADLINE:?} for {what}: {}", self.history()))
     }
 
     /// Types a line that runs a program, after which the screen shows its exit code.
@@ -122,15 +128,9 @@ impl Tmux {
     /// # Panics
     /// If it ends otherwise, or not at the deadline.
     pub fn end(&self, code: i32) -> String {
-        let ended = wait_until("the end of the program", || self.exit_code());
+        let ended = self.wait_until("the end of the program", || self.exit_code());
         let all = self.history();
-        let is_victim = || {
-            run_folder(self.folder()).is_some_and(|folder| {
-                let document =
-                    document_in(&folder).unwrap_or_else(|error| panic!("{error}; {all}"));
-                is_victim_of_pressure(&document, &self.pressure.end())
-            })
-        };
+        let is_victim = || is_victim_of_pressure(self.folder(), &self.pressure.end());
         assert!(
             ended == code || (code == 0 && ended == 3 && is_victim()),
             "{code} was to come: {all}"

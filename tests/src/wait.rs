@@ -11,21 +11,23 @@ const INTERVAL_MIN: Duration = Duration::from_millis(2);
 /// Longest time between two attempts.
 const INTERVAL_MAX: Duration = Duration::from_millis(20);
 
-/// Calls `look` until it returns something, more rarely as time passes: tests run side by side, and
-/// what they wait for needs the CPU.
+/// Calls `look` until it returns something.
 ///
 /// # Panics
 /// After [`DEADLINE`], naming `what`.
-pub fn wait_until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+pub fn wait_until<T>(what: &str, look: impl FnMut() -> Option<T>) -> T {
+    look_until(look).unwrap_or_else(|| panic!("waited {DEADLINE:?} for {what}"))
+}
+
+/// Calls `look` until it returns something, more rarely as time passes: tests run side by side, and
+/// what they wait for needs the CPU. `None` after [`DEADLINE`].
+pub(crate) fn look_until<T>(mut look: impl FnMut() -> Option<T>) -> Option<T> {
     let started_at = Instant::now();
     loop {
-        if let Some(found) = look() {
+        let found = look();
+        if found.is_some() || started_at.elapsed() >= DEADLINE {
             return found;
         }
-        assert!(
-            started_at.elapsed() < DEADLINE,
-            "waited {DEADLINE:?} for {what}"
-        );
         std::thread::sleep((started_at.elapsed() / 8).clamp(INTERVAL_MIN, INTERVAL_MAX));
     }
 }

@@ -49,7 +49,7 @@ fn flame_graph_of_the_server_stands_beside_the_result_and_is_made_again() {
             return Ok(());
         };
         let document = finished.document();
-        let is_late = |note: &String| note.contains("no CPU profile: it was not here");
+        let is_late = |note: &String| note.contains("no CPU profile: it had not arrived");
         ensure(!document.notes.iter().any(is_late), || {
             "the profile came too late".to_owned()
         })?;

@@ -8,7 +8,7 @@ use interop::{
     Pki, ensure, plan, play_side_by_side,
 };
 
-/// Runs at once where a server is refused, which mostly wait.
+/// Runs at once: those whose handshakes are refused mostly wait.
 const AT_ONCE: usize = 4;
 
 /// The outcome of a handshake.
@@ -324,7 +324,9 @@ fn servers_are_checked_as_much_as_the_plan_says() {
                 .map(|error| (error.name.as_str(), error.count))
                 .collect();
             let expected: Vec<_> = error.map(|name| (name, REQUESTS)).into_iter().collect();
-            ensure(errors == expected, || format!("{errors:?}"))
+            ensure(errors == expected, || {
+                format!("{errors:?}, not {expected:?}")
+            })
         },
     );
 }
