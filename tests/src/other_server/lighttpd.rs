@@ -23,6 +23,7 @@ fn rows(text: &str) -> Vec<OtherRow> {
         .collect()
 }
 
+/// Rows go through a pipe, since lighttpd writes a file only every four seconds.
 fn command(command: &mut Command, setting: &Setting<'_>) {
     let (folder, files) = (setting.folder.display(), setting.files);
     let config = format!(
@@ -32,7 +33,7 @@ server.bind = \"127.0.0.1\"
 server.port = {port}
 server.max-keep-alive-requests = 1000000
 index-file.names = (\"index.html\")
-accesslog.filename = \"{folder}/rows.log\"
+accesslog.filename = \"|cat >>{folder}/rows.log\"
 accesslog.format = \"row %{{remote}}p - %H %s %U\"
 ssl.engine = \"enable\"
 ssl.pemfile = \"{cert}\"

@@ -14,13 +14,13 @@ search = { rate = { from = "4/s", to = "8/s" }, hold = "4s" }
 load.max_connections = 10
 "#;
 
-/// Several holds. Throughput follows users, so 4 users are too many whatever the machine does.
+/// Several holds. Throughput follows users, so 3 users are too many whatever the machine does.
 const USERS: &str = r#"
 name = "search"
 target.url = "URL"
 load.think_time = "100ms"
 thresholds = { "rate" = "<= 25/s" }
-search = { connections = { from = 2, to = 4 }, hold = "2s", settle = "1s" }
+search = { connections = { from = 2, to = 3 }, hold = "2s", settle = "1s" }
 fleet = { lost = "continue", tolerate = 1, lease = "2s" }
 "#;
 

@@ -2,8 +2,8 @@
 //! there are, over every protocol and loop.
 
 use interop::{
-    CoordinatorCommand, Finished, Nginx, NginxOptions, NginxServer, Pki, ensure, plan, require,
-    try_up_to,
+    CoordinatorCommand, Finished, Nginx, NginxOptions, NginxServer, Pki, ensure, plan,
+    play_side_by_side, require, try_up_to,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -14,6 +14,9 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 /// Rows of the file; not a divisor of the operations, so that the last pass is not whole.
 const ROWS: u64 = 40;
 const OPERATIONS: u64 = 100;
+
+/// Cases at once, since a run mostly waits.
+const AT_ONCE: usize = 3;
 
 /// What an operation sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -125,20 +128,28 @@ fn rows_of(case: &Case, order: &str, agents: u32, pki: &Pki) -> Option<Vec<Sent>
 #[test]
 fn operations_send_the_same_rows_with_any_number_of_agents() {
     let pki = Pki::new();
-    for (case, order) in CASES.iter().zip(ORDERS.into_iter().cycle()) {
-        let mut first: Option<Vec<u64>> = None;
-        for agents in [1, 2, 4] {
-            let Some(sent) = rows_of(case, order, agents, &pki) else {
-                return;
-            };
-            check_order(order, &sent);
-            if order == "user" {
-                continue; // who has an operation differs
-            }
-            let rows: Vec<u64> = sent.iter().map(|sent| sent.row).collect();
-            let expected = first.get_or_insert_with(|| rows.clone());
-            assert_eq!(*expected, rows, "{case:?} {order} {agents}");
+    let cases = CASES.iter().zip(ORDERS.into_iter().cycle());
+    let name = |(case, order): &(&Case, &str)| format!("{case:?} {order}");
+    play_side_by_side(cases, AT_ONCE, name, |(case, order)| {
+        assert_same_rows(case, order, &pki);
+        Ok(())
+    });
+}
+
+/// Runs one, two and four agents.
+fn assert_same_rows(case: &Case, order: &str, pki: &Pki) {
+    let mut first: Option<Vec<u64>> = None;
+    for agents in [1, 2, 4] {
+        let Some(sent) = rows_of(case, order, agents, pki) else {
+            return;
+        };
+        check_order(order, &sent);
+        if order == "user" {
+            continue; // who has an operation differs
         }
+        let rows: Vec<u64> = sent.iter().map(|sent| sent.row).collect();
+        let expected = first.get_or_insert_with(|| rows.clone());
+        assert_eq!(*expected, rows, "{case:?} {order} {agents}");
     }
 }
 
@@ -175,12 +186,13 @@ fn check_order(order: &str, sent: &[Sent]) {
 /// Runs two agents for each of these orders and cases.
 fn check_orders(orders: impl IntoIterator<Item = (&'static str, &'static Case)>) {
     let pki = Pki::new();
-    for (order, case) in orders {
-        let Some(sent) = rows_of(case, order, 2, &pki) else {
-            return;
-        };
-        check_order(order, &sent);
-    }
+    let name = |(order, case): &(&str, &Case)| format!("{case:?} {order}");
+    play_side_by_side(orders, AT_ONCE, name, |(order, case)| {
+        if let Some(sent) = rows_of(case, order, 2, &pki) {
+            check_order(order, &sent);
+        }
+        Ok(())
+    });
 }
 
 /// Cases alternate between the loops, so that each order meets both of them.

@@ -3,7 +3,7 @@
 use crate::servers::data_files::numbers;
 use interop::{
     Agent, CoordinatorCommand, Finished, Invited, Nginx, NginxOptions, NginxServer, Pki, Signal,
-    wait_until,
+    play_side_by_side, wait_until,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -109,48 +109,54 @@ fn check_once(rows: &BTreeMap<u64, u64>, finished: &Finished) {
 
 #[test]
 fn agent_that_is_killed_sends_no_row_twice_and_loses_only_its_own() {
-    for (lost, send) in [("redistribute", false), ("continue", true)] {
-        let Some(scene) = Scene::with_file(send) else {
-            return;
-        };
-        let more = format!("fleet = {{ lost = {lost:?}, lease = \"3s\", max_skew = \"1s\" }}");
-        let (invited, agents) = scene.start(&more);
-        let (finished, rows) = scene.finish_without(&agents[1], invited);
-        let document = finished.clean().document();
-        let [data] = &document.data[..] else {
-            panic!("{finished}");
-        };
-        let number = rows.len() as u64;
-        let index = document
-            .agents
-            .iter()
-            .position(|agent| agent.unstored.is_some());
-        let index = index.unwrap_or_else(|| panic!("{finished}")) as u64;
-        let missing: Vec<u64> = (0..RATE * SECONDS)
-            .filter(|row| !rows.contains_key(row))
-            .collect();
-        // Arrivals are dealt in turns, so the rows of an agent are known by their remainder.
-        let is_own = |row: &u64| row % u64::from(AGENTS) == index;
-        assert!(
-            missing.iter().all(is_own),
-            "{index}: {missing:?}\n{finished}"
-        );
-        let shortest = RATE / u64::from(AGENTS);
-        assert!(missing.len() as u64 >= shortest, "{missing:?}\n{finished}");
-        let most = document.agents[index as usize]
-            .unstored
-            .unwrap()
-            .arrivals
-            .unwrap();
-        assert!(
-            (data.taken..=data.taken + most).contains(&number),
-            "{number} came, {} taken, {most} unknown; {finished}",
-            data.taken
-        );
-        assert_eq!(data.distinct, None, "{finished}");
-        let told = finished.stdout.replace("\n", " ");
-        assert!(told.contains("may or may not have been"), "{finished}");
-    }
+    let cases = [("redistribute", false), ("continue", true)];
+    let lost = |&(lost, _): &(&str, bool)| lost.to_owned();
+    play_side_by_side(cases, 2, lost, |&(lost, send)| {
+        if let Some(scene) = Scene::with_file(send) {
+            assert_only_own_rows_are_lost(&scene, lost);
+        }
+        Ok(())
+    });
+}
+
+fn assert_only_own_rows_are_lost(scene: &Scene, lost: &str) {
+    let more = format!("fleet = {{ lost = {lost:?}, lease = \"3s\", max_skew = \"1s\" }}");
+    let (invited, agents) = scene.start(&more);
+    let (finished, rows) = scene.finish_without(&agents[1], invited);
+    let document = finished.clean().document();
+    let [data] = &document.data[..] else {
+        panic!("{finished}");
+    };
+    let number = rows.len() as u64;
+    let index = document
+        .agents
+        .iter()
+        .position(|agent| agent.unstored.is_some());
+    let index = index.unwrap_or_else(|| panic!("{finished}")) as u64;
+    let missing: Vec<u64> = (0..RATE * SECONDS)
+        .filter(|row| !rows.contains_key(row))
+        .collect();
+    // Arrivals are dealt in turns, so the rows of an agent are known by their remainder.
+    let is_own = |row: &u64| row % u64::from(AGENTS) == index;
+    assert!(
+        missing.iter().all(is_own),
+        "{index}: {missing:?}\n{finished}"
+    );
+    let shortest = RATE / u64::from(AGENTS);
+    assert!(missing.len() as u64 >= shortest, "{missing:?}\n{finished}");
+    let most = document.agents[index as usize]
+        .unstored
+        .unwrap()
+        .arrivals
+        .unwrap();
+    assert!(
+        (data.taken..=data.taken + most).contains(&number),
+        "{number} came, {} taken, {most} unknown; {finished}",
+        data.taken
+    );
+    assert_eq!(data.distinct, None, "{finished}");
+    let told = finished.stdout.replace("\n", " ");
+    assert!(told.contains("may or may not have been"), "{finished}");
 }
 
 #[test]

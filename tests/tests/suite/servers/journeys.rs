@@ -3,7 +3,7 @@
 
 mod pooled;
 
-use interop::{CoordinatorCommand, Finished, PythonServer};
+use interop::{CoordinatorCommand, Finished, PythonServer, play_side_by_side};
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpStream};
@@ -108,29 +108,37 @@ fn is_in_order(asked: &[String]) -> bool {
 
 #[test]
 fn a_fleet_of_any_size_makes_the_same_journeys() {
-    for load in [
+    let loads = [
         "connections = 8\njourneys = 120",
         "rate = \"60/s\"\njourneys = 120\nmax_connections = 200",
-    ] {
-        let mut made: Option<Vec<Vec<String>>> = None;
-        for agents in [1, 2, 4] {
-            let Some((finished, sessions)) = run(agents, load, str::to_owned) else {
-                return;
-            };
-            let finished = finished.expect(0);
-            assert_counts(&finished, &sessions);
-            let mut all: Vec<Vec<String>> = sessions.into_values().collect();
-            assert!(all.iter().all(|asked| is_in_order(asked)), "{all:?}");
-            all.sort();
-            let number = |has: fn(&[String]) -> bool| all.iter().filter(|all| has(all)).count();
-            // Three of four search three times, and seven of ten of these order.
-            assert_eq!((all.len(), number(|asked| asked.len() >= 5)), (120, 90));
-            let orders = number(|asked| asked.len() == 6);
-            assert!((50..=76).contains(&orders), "{orders} orders");
-            match &made {
-                None => made = Some(all),
-                Some(made) => assert_eq!(made, &all, "{agents} agents, {load}"),
-            }
+    ];
+    let name = |load: &&str| load.replace('\n', ", ");
+    play_side_by_side(loads, 2, name, |load| {
+        assert_same_journeys(load);
+        Ok(())
+    });
+}
+
+/// Runs one, two and four agents with this load.
+fn assert_same_journeys(load: &str) {
+    let mut made: Option<Vec<Vec<String>>> = None;
+    for agents in [1, 2, 4] {
+        let Some((finished, sessions)) = run(agents, load, str::to_owned) else {
+            return;
+        };
+        let finished = finished.expect(0);
+        assert_counts(&finished, &sessions);
+        let mut all: Vec<Vec<String>> = sessions.into_values().collect();
+        assert!(all.iter().all(|asked| is_in_order(asked)), "{all:?}");
+        all.sort();
+        let number = |has: fn(&[String]) -> bool| all.iter().filter(|all| has(all)).count();
+        // Three of four search three times, and seven of ten of these order.
+        assert_eq!((all.len(), number(|asked| asked.len() >= 5)), (120, 90));
+        let orders = number(|asked| asked.len() == 6);
+        assert!((50..=76).contains(&orders), "{orders} orders");
+        match &made {
+            None => made = Some(all),
+            Some(made) => assert_eq!(made, &all, "{agents} agents, {load}"),
         }
     }
 }
