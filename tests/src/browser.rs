@@ -13,7 +13,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use tempfile::TempDir;
 
@@ -27,12 +27,20 @@ const ON_PIPES: &str = r#"folder=$0; "$@" 3<&0 4>&1 </dev/null >/dev/null; rm -r
 /// What the browser ends its requests with whenever the machine has a new interface.
 const NETWORK_CHANGED: &str = "net::ERR_NETWORK_CHANGED";
 
+/// Browsers at once. Each draws in software, and a page of a run that goes on is drawn every second:
+/// with a dozen of them a test that takes a second alone takes thirty.
+const BROWSERS: usize = 3;
+
+/// How many more browsers may be used now.
+static FREE: Mutex<usize> = Mutex::new(BROWSERS);
+static FREED: Condvar = Condvar::new();
+
 /// Browsers that no test uses now. They end with this process, which closes their pipes.
 static IDLE: Mutex<Vec<Chromium>> = Mutex::new(Vec::new());
 
 /// A window of its own, which shares no cookie or storage with others, with one page or several.
 /// When it is dropped its browser goes to the next test, since to start one takes a second of CPU
-/// time.
+/// time. A test that has one must not start another: it would wait for itself.
 pub struct Browser {
     /// `None` once it is dropped.
     chromium: Option<Chromium>,
@@ -40,7 +48,11 @@ pub struct Browser {
     /// The session of the current page; empty until there is one.
     session: String,
     events: Vec<Value>,
+    _permit: Permit,
 }
+
+/// One of the browsers at once.
+struct Permit;
 
 /// A process of Chromium. Killed when dropped.
 struct Chromium {
@@ -54,19 +66,22 @@ struct Chromium {
 }
 
 impl Browser {
-    /// Opens a window; `None` if the browser is not installed, see [`crate::require()`].
+    /// Opens a window, once other tests have closed enough of theirs; `None` if the browser is not
+    /// installed, see [`crate::require()`].
     ///
     /// # Panics
     /// If it does not answer.
     #[must_use]
     pub fn start() -> Option<Browser> {
         let program = require("chromium")?;
+        let permit = Permit::wait();
         let chromium = Chromium::idle().unwrap_or_else(|| Chromium::start(&program));
         let mut browser = Browser {
             chromium: Some(chromium),
             context: String::new(),
             session: String::new(),
             events: Vec::new(),
+            _permit: permit,
         };
         let context = browser.call("Target.createBrowserContext", &json!({}));
         text(&context["browserContextId"]).clone_into(&mut browser.context);
@@ -272,6 +287,22 @@ impl Drop for Browser {
         self.call("Target.disposeBrowserContext", &context);
         let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
         idle.extend(self.chromium.take());
+    }
+}
+
+impl Permit {
+    fn wait() -> Permit {
+        let free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
+        let free = FREED.wait_while(free, |free| *free == 0);
+        *free.unwrap_or_else(PoisonError::into_inner) -= 1;
+        Permit
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        *FREE.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        FREED.notify_one();
     }
 }
 
