@@ -1,6 +1,7 @@
 //! What the real programs do together, end to end, as users run them. It is one program, so that
 //! tests of one topic, which mostly wait, run beside those of the others.
 
+mod exporters;
 mod faults;
 mod files;
 mod fixtures;
@@ -10,4 +11,3 @@ mod pairs;
 mod partitions;
 mod program;
 mod servers;
-mod streams;

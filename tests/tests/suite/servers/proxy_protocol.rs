@@ -79,8 +79,9 @@ fn server_that_wants_a_header_refuses_a_connection_without() {
     let Some(nginx) = ProxiedNginx::start(&pki) else {
         return;
     };
-    let more = format!("load = {{ connections = 1, requests = {REQUESTS} }}\n");
-    let plan = plan(&nginx.urls()[0], &pki, &more);
+    // A user waits longer after each failure, up to half a second.
+    let more = "load = { connections = 1, requests = 5 }\n";
+    let plan = plan(&nginx.urls()[0], &pki, more);
     let document = CoordinatorCommand::start(&["--local"], &plan)
         .run()
         .document();

@@ -1,6 +1,6 @@
 //! A real Prometheus.
 
-use crate::streams::dashboard;
+use crate::exporters::dashboard;
 use analysis::{Document, Verdict};
 use interop::{
     CoordinatorCommand, Prometheus, PrometheusHistograms, PrometheusSamples, require, wait_until,
