@@ -27,8 +27,8 @@ const ON_PIPES: &str = r#"folder=$0; "$@" 3<&0 4>&1 </dev/null >/dev/null; rm -r
 /// What the browser ends its requests with whenever the machine has a new interface.
 const NETWORK_CHANGED: &str = "net::ERR_NETWORK_CHANGED";
 
-/// Browsers at once. Each draws in software, and a page of a run that goes on is drawn every second:
-/// with a dozen of them a test that takes a second alone takes thirty.
+/// Browsers at once. Each draws in software, and the page of a run that goes on is drawn every
+/// second: with a dozen of them a test that takes a second alone takes thirty.
 const BROWSERS: usize = 3;
 
 /// How many more browsers may be used now.

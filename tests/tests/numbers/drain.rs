@@ -36,8 +36,8 @@ fn busiest_thread_seconds(coordinator: &Coordinator) -> f64 {
 /// Failed with: a worker busy for 0.83 is reported as 0.18.
 #[test]
 fn worker_is_as_busy_as_it_was_while_it_was_measured() {
-    let _alone = alone();
     must_hold(|| {
+        let alone = alone();
         let mut first = None;
         let mut hangs = false;
         let server = ScriptedServer::start(move |request| {
@@ -59,6 +59,7 @@ fn worker_is_as_busy_as_it_was_while_it_was_measured() {
         // In the drain the worker sleeps: from here on its CPU time is that of the measured part.
         std::thread::sleep(Duration::from_secs(4));
         let truth = busiest_thread_seconds(&coordinator) / 3.0;
+        drop(alone); // from here on it waits for answers
         let finished = coordinator.wait();
         let reading = Reading::new(&finished);
         let reported = reading.number("/agents/0/cpu/busiest_worker_share_mean");
@@ -76,7 +77,6 @@ fn one_worker(command: &mut Command) {
 
 #[test]
 fn client_that_had_no_time_left_is_the_limit_though_its_last_requests_hang() {
-    let _alone = alone();
     let Some(link) = Link::new(LinkQuality::default()) else {
         return;
     };
@@ -105,6 +105,7 @@ fn client_that_had_no_time_left_is_the_limit_though_its_last_requests_hang() {
         &more,
     );
     must_hold(|| {
+        let alone = alone();
         link.change(|quality| quality.is_up = true);
         let command = CoordinatorCommand::local_by(link.command(), &text).with(one_worker);
         let coordinator = command.spawn();
@@ -114,6 +115,7 @@ fn client_that_had_no_time_left_is_the_limit_though_its_last_requests_hang() {
         link.change(|quality| quality.is_up = false);
         std::thread::sleep(Duration::from_millis(1500));
         let truth = busiest_thread_seconds(&coordinator) / 3.0;
+        drop(alone); // from here on it waits for answers
         let finished = coordinator.wait();
         let reading = Reading::new(&finished);
         let reported = reading.number("/agents/0/cpu/busiest_worker_share_mean");
