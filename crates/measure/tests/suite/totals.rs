@@ -1,14 +1,11 @@
 //! Totals: equal where everything was counted alike, and no larger after a day than after a minute.
 
-#[expect(dead_code, reason = "other tests of this folder need more of it")]
-mod scene;
-
+use crate::scene::{MS, SECOND, key, operation, recorder};
 use measure::{
     Cell, CellKey, Distribution, EventsRead, JourneyCell, JourneyEnd, JourneyTimes, Metric,
     Outcome, Period, Recorder, SigningTally, Snapshot, StreamEnd, TokenTallies, TokenTally, Totals,
     TotalsError,
 };
-use scene::{MS, SECOND, operation, recorder};
 
 const KEY: CellKey = CellKey {
     period: Period::Measured,
@@ -48,14 +45,14 @@ fn streamed(number: u64) -> Vec<Snapshot> {
     let mut with_events = |number: u64| {
         let at = number * SECOND + MS;
         recorder.events(&EventsRead {
-            key: scene::key(0, 1),
+            key: key(0, 1),
             intended_at: at,
             begun_at: at,
             at: at + 5 * MS,
             previous_at: None,
             number: 4,
         });
-        recorder.stream_ended(scene::key(0, 1), StreamEnd::Whole, 4);
+        recorder.stream_ended(key(0, 1), StreamEnd::Whole, 4);
         second(&mut recorder, number)
     };
     (0..number).map(&mut with_events).collect()
@@ -304,16 +301,16 @@ fn versions_are_read_as_they_were_written() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/totals-v7.bin");
         std::fs::write(path, totals(&with_groups(3)).encode()).unwrap();
     }
-    let golden = include_bytes!("golden/totals-v7.bin");
+    let golden = include_bytes!("../golden/totals-v7.bin");
     assert_eq!(totals(&with_groups(3)).encode(), golden);
     assert_eq!(Totals::decode(golden), Ok(totals(&with_groups(3))));
-    let golden = include_bytes!("golden/totals-v6.bin");
+    let golden = include_bytes!("../golden/totals-v6.bin");
     assert_eq!(Totals::decode(golden), Ok(totals(&with_journeys(3))));
-    let golden = include_bytes!("golden/totals-v5.bin");
+    let golden = include_bytes!("../golden/totals-v5.bin");
     assert_eq!(Totals::decode(golden), Ok(totals(&signed(3))));
-    let golden = include_bytes!("golden/totals-v4.bin");
+    let golden = include_bytes!("../golden/totals-v4.bin");
     assert_eq!(Totals::decode(golden), Ok(totals(&streamed(3))));
-    let golden = include_bytes!("golden/totals-v3.bin");
+    let golden = include_bytes!("../golden/totals-v3.bin");
     assert_eq!(Totals::decode(golden), Ok(totals(&seconds(3))));
 }
 
@@ -342,8 +339,8 @@ fn bytes_that_are_no_totals_are_refused_with_the_reason() {
 #[test]
 fn encoding_covers_both_versions() {
     // Each golden file stands for one version: a new version is added here too.
-    let snapshot = include_bytes!("golden/snapshot-v18.bin")[0];
-    let totals = include_bytes!("golden/totals-v7.bin")[0];
+    let snapshot = include_bytes!("../golden/snapshot-v18.bin")[0];
+    let totals = include_bytes!("../golden/totals-v7.bin")[0];
     assert_eq!(
         measure::ENCODING,
         u32::from(snapshot) * 256 + u32::from(totals)

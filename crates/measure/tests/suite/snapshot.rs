@@ -1,8 +1,6 @@
 //! Merging and encoding of snapshots, with what a run could have recorded in them.
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod scene;
-
+use crate::scene::{MS, SECOND, chain, handshake, negotiated, operation, recorder};
 use flate2::Compression;
 use flate2::read::DeflateDecoder;
 use flate2::write::DeflateEncoder;
@@ -15,7 +13,6 @@ use measure::{
     TokenTallies, TokenTally, WebSocketFact, Window, WithheldBodies,
 };
 use proptest::prelude::*;
-use scene::{MS, SECOND, chain, handshake, negotiated, operation, recorder};
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
 
@@ -516,61 +513,61 @@ fn filled() -> (Recorder, CellId) {
 /// `everything().encode()` gives, written once by UPDATE_GOLDEN=1.
 #[test]
 fn versions_are_read_as_they_were_written() {
-    let golden = include_bytes!("golden/snapshot-v18.bin");
+    let golden = include_bytes!("../golden/snapshot-v18.bin");
     assert_eq!(Snapshot::decode(golden), Ok(everything()));
     let without_times = with_pings(|recorder, key| {
         recorder.count_websocket(key, WebSocketFact::Ponged, 1, MS);
     });
-    let golden = include_bytes!("golden/snapshot-v17.bin");
+    let golden = include_bytes!("../golden/snapshot-v17.bin");
     assert_eq!(Snapshot::decode(golden), Ok(without_times));
-    let golden = include_bytes!("golden/snapshot-v16.bin");
+    let golden = include_bytes!("../golden/snapshot-v16.bin");
     assert_eq!(Snapshot::decode(golden), Ok(with_sockets(&[], |_, _| ())));
     let without_messages = Snapshot {
         grpc_messages: GrpcMessages::default(),
         ..with_sockets(&[], |_, _| ())
     };
-    let golden = include_bytes!("golden/snapshot-v15.bin");
+    let golden = include_bytes!("../golden/snapshot-v15.bin");
     assert_eq!(Snapshot::decode(golden), Ok(without_messages));
-    let golden = include_bytes!("golden/snapshot-v14.bin");
+    let golden = include_bytes!("../golden/snapshot-v14.bin");
     assert_eq!(Snapshot::decode(golden), Ok(before_websockets()));
     let without_grpc = Snapshot {
         grpc: GrpcTally::default(),
         ..before_groups()
     };
-    let golden = include_bytes!("golden/snapshot-v13.bin");
+    let golden = include_bytes!("../golden/snapshot-v13.bin");
     assert_eq!(Snapshot::decode(golden).as_ref(), Ok(&without_grpc));
     let without_journeys = Snapshot {
         journeys: BTreeMap::new(),
         ..without_grpc
     };
-    let golden = include_bytes!("golden/snapshot-v12.bin");
+    let golden = include_bytes!("../golden/snapshot-v12.bin");
     assert_eq!(Snapshot::decode(golden).as_ref(), Ok(&without_journeys));
     let without_tokens = Snapshot {
         tokens: TokenTallies::default(),
         signing: SigningTally::default(),
         ..without_journeys
     };
-    let golden = include_bytes!("golden/snapshot-v11.bin");
+    let golden = include_bytes!("../golden/snapshot-v11.bin");
     assert_eq!(Snapshot::decode(golden).as_ref(), Ok(&without_tokens));
     let without_withheld = Snapshot {
         withheld: WithheldBodies::default(),
         ..without_tokens
     };
-    let golden = include_bytes!("golden/snapshot-v10.bin");
+    let golden = include_bytes!("../golden/snapshot-v10.bin");
     assert_eq!(Snapshot::decode(golden), Ok(without_withheld));
-    let golden = include_bytes!("golden/snapshot-v9.bin");
+    let golden = include_bytes!("../golden/snapshot-v9.bin");
     assert_eq!(Snapshot::decode(golden), Ok(before_streams()));
     let without_redirects = Snapshot {
         redirects: FollowedRedirects::default(),
         ..before_streams()
     };
-    let golden = include_bytes!("golden/snapshot-v8.bin");
+    let golden = include_bytes!("../golden/snapshot-v8.bin");
     assert_eq!(Snapshot::decode(golden).as_ref(), Ok(&without_redirects));
     let without_rows = Snapshot {
         failed_rows: FailedRows::default(),
         ..without_redirects
     };
-    let golden = include_bytes!("golden/snapshot-v7.bin");
+    let golden = include_bytes!("../golden/snapshot-v7.bin");
     assert_eq!(Snapshot::decode(golden), Ok(without_rows));
 }
 
@@ -582,7 +579,7 @@ fn latest_version_is_written_as_it_was() {
     }
     // The deflate stream's own bytes belong to the compressor.
     let written = everything().encode();
-    let golden = include_bytes!("golden/snapshot-v18.bin");
+    let golden = include_bytes!("../golden/snapshot-v18.bin");
     assert_eq!(inflated(&written[1..]), inflated(&golden[1..]));
     assert_eq!([written[0], golden[0]], [18, 18]);
 }

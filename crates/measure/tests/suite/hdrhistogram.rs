@@ -1,5 +1,4 @@
 //! Our buckets, percentiles and encoding against those of the `hdrhistogram` crate.
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use hdrhistogram::serialization::{Serializer as _, V2DeflateSerializer};
 use measure::{HdrEncoder, Histogram};

@@ -1,19 +1,8 @@
 //! What Prometheus scrapes. The package `interop` tests that Prometheus itself accepts it.
-#![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
-use report::{PrometheusFormat, read};
+use crate::golden::{assert_golden, document};
+use report::PrometheusFormat;
 use std::collections::BTreeSet;
-use std::path::PathBuf;
-
-fn golden(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/golden")
-        .join(name)
-}
-
-fn document() -> analysis::Document {
-    read(&std::fs::read(golden("result-v1.json")).unwrap()).unwrap()
-}
 
 fn prometheus(document: &analysis::Document) -> String {
     String::from_utf8(PrometheusFormat::Text.render(document)).unwrap()
@@ -22,11 +11,7 @@ fn prometheus(document: &analysis::Document) -> String {
 #[test]
 fn metrics_are_as_agreed() {
     let text = prometheus(&document());
-    if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        std::fs::write(golden("metrics.txt"), &text).unwrap();
-    }
-    let expected = std::fs::read_to_string(golden("metrics.txt")).unwrap_or_default();
-    assert!(text == expected, "metrics.txt differs; rendered:\n{text}");
+    assert_golden("metrics.txt", &text);
 }
 
 #[test]

@@ -1,5 +1,4 @@
 //! What is observed of a machine between two moments: of files, and of this machine.
-#![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
 use host::{
     GroupSecond, MachineWatch, Observation, ProcessChoice, QueueSecond, SpunThread,

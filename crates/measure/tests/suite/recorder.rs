@@ -1,14 +1,11 @@
 //! What the recorder makes of operations, worked out by hand.
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod scene;
-
+use crate::scene::{MS, SECOND, chain, handshake, key, negotiated, operation, recorder};
 use measure::{
     Cell, CellId, CellKey, Counters, EventsRead, Failure, FailureStage, HandshakeKind, Kind,
     Metric, NotSent, Operation, OperationEnd, Outcome, Period, Recorder, Snapshot, StreamCounts,
     StreamEnd, Window, Within,
 };
-use scene::{MS, SECOND, chain, handshake, key, negotiated, operation, recorder};
 use std::collections::BTreeMap;
 
 /// The only cell of what `record` records in the first interval.

@@ -1,5 +1,4 @@
 //! Reads the interval log with another implementation of HdrHistogram.
-#![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use hdrhistogram::Histogram;

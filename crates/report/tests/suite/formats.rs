@@ -1,31 +1,12 @@
 //! A document written by hand, rendered in every format and compared with golden files.
 //! `UPDATE_GOLDEN=1` rewrites them; review the difference.
-#![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
+use crate::golden::{assert_golden, document, golden};
 use analysis::{
     AgentEndCause, Document, LoadRecord, PreflightFinding, RunState, Verdict, exit_code,
 };
 use report::{Format, Style, read};
 use std::collections::BTreeSet;
-use std::path::PathBuf;
-
-fn golden(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/golden")
-        .join(name)
-}
-
-fn document() -> Document {
-    read(&std::fs::read(golden("result-v1.json")).unwrap()).unwrap()
-}
-
-fn assert_golden(name: &str, text: &str) {
-    if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        std::fs::write(golden(name), text).unwrap();
-    }
-    let expected = std::fs::read_to_string(golden(name)).unwrap_or_default();
-    assert!(text == expected, "{name} differs; rendered:\n{text}");
-}
 
 fn columns(text: &str) -> usize {
     text.lines()

@@ -1,14 +1,10 @@
 //! Funnels, worked out by hand.
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-#[expect(dead_code, reason = "other tests of this folder need more of it")]
-mod scene;
-
+use crate::scene::{MS, SECOND, operation, recorder};
 use measure::{
     Funnel, JourneyCell, JourneyCounts, JourneyEnd, JourneyTimes, Period, Recorder, StepCounts,
     Window,
 };
-use scene::{MS, SECOND, recorder};
 
 const BUYER: JourneyCell = JourneyCell {
     period: Period::Measured,
@@ -124,7 +120,7 @@ fn skipped_steps_are_reached_and_groups_have_times_of_their_own() {
 #[test]
 fn plan_without_journeys_has_none_in_its_snapshots() {
     let mut recorder = recorder(1);
-    let operation = scene::operation(0);
+    let operation = operation(0);
     recorder.count_start(operation.key);
     recorder.end(&operation);
     let snapshot = recorder.cut(SECOND, None).into_snapshot().0;

@@ -1,28 +1,9 @@
 //! A campaign written by hand, rendered in every format and compared with golden files, as
 //! `formats.rs` does for a run.
-#![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
+use crate::golden::{assert_golden, campaign, golden};
 use analysis::{CampaignDocument, ComparedPair, LimitOutcome, PairChange, RunState};
 use report::{Format, Style, read_campaign};
-use std::path::PathBuf;
-
-fn golden(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/golden")
-        .join(name)
-}
-
-fn campaign() -> CampaignDocument {
-    read_campaign(&std::fs::read(golden("campaign-v1.json")).unwrap()).unwrap()
-}
-
-fn assert_golden(name: &str, text: &str) {
-    if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        std::fs::write(golden(name), text).unwrap();
-    }
-    let expected = std::fs::read_to_string(golden(name)).unwrap_or_default();
-    assert!(text == expected, "{name} differs; rendered:\n{text}");
-}
 
 #[test]
 fn campaign_renders_in_every_format_as_agreed() {

@@ -1,23 +1,12 @@
 //! The report page: its content, and what hostile texts cannot do in it. The package `interop`
 //! tests that a browser shows it.
-#![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
+use crate::golden::{assert_golden, campaign, document};
 use analysis::{
     CampaignDocument, Contribution, Document, HeatColumn, HeatMap, HoldOutcome, Knee, LoadRecord,
     PercentileFigure, Row, RunSummary, SessionOffers, StageRecord, Takeover, Unattended,
 };
-use report::{Format, Style, read, read_campaign};
-use std::path::PathBuf;
-
-fn golden(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/golden")
-        .join(name)
-}
-
-fn document() -> Document {
-    read(&std::fs::read(golden("result-v1.json")).unwrap()).unwrap()
-}
+use report::{Format, Style};
 
 fn page(document: &Document) -> String {
     Format::Html.render(document, Style::PLAIN)
@@ -35,18 +24,12 @@ fn page_is_as_agreed() {
     let text = page(&document());
     let script = body(&text).find("<script>").unwrap();
     let shown = body(&text)[..script].replace("><", ">\n<");
-    if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        std::fs::write(golden("page.html"), &shown).unwrap();
-    }
-    let expected = std::fs::read_to_string(golden("page.html")).unwrap_or_default();
-    assert!(shown == expected, "page.html differs; rendered:\n{shown}");
+    assert_golden("page.html", &shown);
 }
 
 #[test]
 fn page_needs_nothing_but_itself() {
-    let campaign = std::fs::read(golden("campaign-v1.json")).unwrap();
-    let campaign = read_campaign(&campaign).unwrap();
-    let campaign = Format::Html.render_campaign(&campaign, Style::PLAIN);
+    let campaign = Format::Html.render_campaign(&campaign(), Style::PLAIN);
     for text in [page(&document()), campaign] {
         assert!(text.starts_with("<!DOCTYPE html>"));
         for foreign in [
@@ -303,10 +286,6 @@ fn broken_series_is_drawn_as_far_as_it_goes() {
         }],
     };
     assert!(page(&document).contains("</html>"));
-}
-
-fn campaign() -> CampaignDocument {
-    read_campaign(&std::fs::read(golden("campaign-v1.json")).unwrap()).unwrap()
 }
 
 fn curve(factor: u64) -> Vec<PercentileFigure> {

@@ -1,0 +1,5 @@
+//! Tests of the crate through its public interface.
+#![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+
+mod kernels;
+mod machine_watch;
