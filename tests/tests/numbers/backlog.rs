@@ -80,10 +80,10 @@ fn arrivals_that_were_never_sent_are_in_the_percentiles() {
 fn sent_as_seen(finished: &Finished, exchanges: &[Exchange]) -> Tried {
     let (first, last) = (exchanges.first().unwrap(), exchanges.last().unwrap());
     let truth = (exchanges.len() - 1) as f64 / (last.asked_at - first.asked_at).as_secs_f64();
-    assert!(
-        is_near(truth, 50.0, 0.03),
-        "the server was asked {truth:.1} times a second; {finished}"
-    );
+    // A busy machine keeps the server from reading what it was asked.
+    ensure(is_near(truth, 50.0, 0.03), || {
+        format!("the server was asked {truth:.1} times a second; {finished}")
+    })?;
     let reading = Reading::new(finished);
     let reported = reading.number("/measured/rates/started_per_second");
     assert!(
