@@ -46,11 +46,11 @@ fn throttled_once(load: &str) -> Tried {
     ensure(quota.throttled() > Duration::from_millis(300), || {
         format!("too little throttled: {:?}; {finished}", quota.throttled())
     })?;
-    assert!(
+    // If they have it in the measured part, the quota is not what the client lacked then.
+    ensure(
         ["invalid", "client_bound"].contains(&reading.verdict().as_str()),
-        "{finished}"
-    );
-    Ok(())
+        || finished.to_string(),
+    )
 }
 
 /// Failed with: undetermined: […] the server was too slow for this load, p50 of service_time 94.7
