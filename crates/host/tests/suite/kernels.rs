@@ -1,5 +1,5 @@
 //! What is read of files of one kernel, and of files written by hand in other kernels' forms; see
-//! `fixtures/README.md`.
+//! `tests/fixtures/README.md`.
 
 use host::{
     Conntrack, CpuBacklog, CpuTimes, Descriptors, GroupBandwidth, GroupMemory, InterfaceCounters,
