@@ -40,7 +40,7 @@ static IDLE: Mutex<Vec<Chromium>> = Mutex::new(Vec::new());
 
 /// A window of its own, which shares no cookie or storage with others, with one page or several.
 /// When it is dropped its browser goes to the next test, since to start one takes a second of CPU
-/// time. A test that has one must not start another: it would wait for itself.
+/// time. A test that has one must not start another: such tests could wait for each other.
 pub struct Browser {
     /// `None` once it is dropped.
     chromium: Option<Chromium>,

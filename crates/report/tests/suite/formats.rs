@@ -1,5 +1,4 @@
 //! A document written by hand, rendered in every format and compared with golden files.
-//! `UPDATE_GOLDEN=1` rewrites them; review the difference.
 
 use crate::golden::{assert_golden, document, golden};
 use analysis::{

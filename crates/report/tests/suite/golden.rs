@@ -21,6 +21,7 @@ pub fn campaign() -> CampaignDocument {
     read_campaign(&std::fs::read(golden("campaign-v1.json")).unwrap()).unwrap()
 }
 
+/// Asserts that a golden file has this text.
 pub fn assert_golden(name: &str, text: &str) {
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         std::fs::write(golden(name), text).unwrap();

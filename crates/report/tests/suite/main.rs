@@ -1,4 +1,4 @@
-//! Documents written by hand, rendered in every format and compared with golden files.
+//! Tests of the crate through its public interface.
 #![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
 mod campaign;

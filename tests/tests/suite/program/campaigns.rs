@@ -227,8 +227,8 @@ fn first_signal_ends_the_current_run_and_begins_no_other_and_the_rest_can_be_res
     );
 }
 
-/// A search that found the capacity. On a busy machine it may end because of its client.
-fn found() -> (Folder, Output) {
+/// Makes a search that finds the capacity. On a busy machine its client can be what ends it.
+fn find_capacity() -> (Folder, Output) {
     let search = || {
         let folder = Folder::with_plan(SEARCH);
         let output = start(&folder);
@@ -251,7 +251,7 @@ fn found() -> (Folder, Output) {
 
 #[test]
 fn search_makes_holds_and_says_its_answer() {
-    let (folder, output) = found();
+    let (folder, output) = find_capacity();
     assert_code(&output, 0);
     assert_eq!(parts(&folder, ""), ["01-base-1"]);
     let holds = parts(&folder, "01-base-1");

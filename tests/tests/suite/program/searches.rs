@@ -14,7 +14,7 @@ search = { rate = { from = "4/s", to = "8/s" }, hold = "4s" }
 load.max_connections = 10
 "#;
 
-/// Several holds. Throughput follows users, so 3 users are too many whatever the machine does.
+/// Several holds. Throughput follows users, and 3 of them are too many.
 const USERS: &str = r#"
 name = "search"
 target.url = "URL"

@@ -79,7 +79,7 @@ fn server_that_wants_a_header_refuses_a_connection_without() {
     let Some(nginx) = ProxiedNginx::start(&pki) else {
         return;
     };
-    // A user waits longer after each failure, up to half a second.
+    // A user waits longer after each failure, up to a second.
     let more = "load = { connections = 1, requests = 5 }\n";
     let plan = plan(&nginx.urls()[0], &pki, more);
     let document = CoordinatorCommand::start(&["--local"], &plan)
