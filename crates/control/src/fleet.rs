@@ -121,6 +121,9 @@ impl Fleet {
     /// Handles an event. Returns what to do about it, in order.
     pub fn on(&mut self, now: FleetTime, event: FleetEvent) -> Vec<FleetAction> {
         let mut out = Actions::default();
+        if !matches!(event, FleetEvent::Tick) && self.has_stood_still(now) {
+            self.note_standstill(now);
+        }
         match event {
             FleetEvent::Opened(at) => {
                 self.connections.insert(
@@ -609,19 +612,26 @@ impl Fleet {
         self.refill_all(now, out);
     }
 
-    /// Notes a tick. Returns whether to pass over it: this side stood still until now, and has yet
-    /// to read what agents sent meanwhile. If it is late each time, only the first is passed over.
-    fn note_tick(&mut self, now: FleetTime) -> bool {
-        let last = self.last_tick;
-        let is_late = last.is_some_and(|last| now.since(last.at) > LATE_TICK);
-        self.last_tick = Some(LastTick { at: now, is_late });
-        is_late && last.is_some_and(|last| !last.is_late)
+    /// Whether this side stood still until now: the next tick is late, and the one before was in
+    /// time. If it is late each time, only the first counts.
+    fn has_stood_still(&self, now: FleetTime) -> bool {
+        let last = self.last_tick.filter(|last| !last.is_late);
+        last.is_some_and(|last| now.since(last.at) > LATE_TICK)
+    }
+
+    fn note_standstill(&mut self, now: FleetTime) {
+        let runs = self.runs.runs_mut();
+        runs.for_each(|run| run.note_standstill(now));
     }
 
     fn tick(&mut self, now: FleetTime, out: &mut Actions) {
-        if self.note_tick(now) {
-            let runs = self.runs.runs_mut();
-            return runs.for_each(|run| run.note_standstill(now));
+        let stood_still = self.has_stood_still(now);
+        let last = self.last_tick;
+        let is_late = last.is_some_and(|last| now.since(last.at) > LATE_TICK);
+        self.last_tick = Some(LastTick { at: now, is_late });
+        if stood_still {
+            // It has yet to read what agents sent meanwhile.
+            return self.note_standstill(now);
         }
         // Until its lease has expired an agent may fire, so it counts as present until then.
         let silence_max = self.runs.lease_max().saturating_add(Duration::from_secs(1));

@@ -53,6 +53,8 @@ pub(crate) struct FleetRun {
     watch: Watch,
     /// Since when all agents are done, and only a CPU profile can delay the end of the run.
     fired_out_at: Option<FleetTime>,
+    /// When this side took the run up, if another coordinator began it.
+    taken_up_at: Option<FleetTime>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -143,6 +145,7 @@ impl FleetRun {
         let mut run = FleetRun::new(request, participants, shares, now);
         run.watch = watch;
         run.losses = losses;
+        run.taken_up_at = Some(now);
         undealt.into_iter().for_each(|index| run.leave_share(index));
         run.phase = RunPhase::Going {
             start_at,
@@ -180,6 +183,7 @@ impl FleetRun {
             undealt: Vec::new(),
             watch: Watch::default(),
             fired_out_at: None,
+            taken_up_at: None,
             request,
             participants,
         }
@@ -358,7 +362,7 @@ impl FleetRun {
             }
             (_, true) => {
                 self.acknowledge_totals(index, out);
-                self.resend_stop(index, out);
+                self.resend_stop(now, index, out);
                 self.send_take_overs(index, out);
                 self.send_tokens(now, index, out);
             }
@@ -473,7 +477,7 @@ impl FleetRun {
                 self.finish(RunOutcome::StoppedBeforeStart(how), out)
             }
             RunPhase::Going { .. } => {
-                (0..self.participants.len()).for_each(|index| self.resend_stop(index, out))
+                (0..self.participants.len()).for_each(|index| self.resend_stop(now, index, out))
             }
             RunPhase::Done(_) => {}
         }
@@ -671,10 +675,16 @@ impl FleetRun {
         out.tell(self.id(), RunEvent::Done { outcome });
     }
 
-    fn resend_stop(&self, index: usize, out: &mut Actions) {
-        if let Some((how, _)) = self.stop.filter(|_| !self.participants[index].is_over()) {
-            self.send_stop(index, how, out);
+    /// Tells an agent to stop, if the run is to stop and the agent is attached.
+    fn resend_stop(&mut self, now: FleetTime, index: usize, out: &mut Actions) {
+        let agent = &mut self.participants[index];
+        let Some((how, _)) = self.stop.filter(|_| !agent.is_over()) else {
+            return;
+        };
+        if how == Stop::Now && agent.connection().is_some() {
+            agent.note_told_to_stop(now);
         }
+        self.send_stop(index, how, out);
     }
 
     fn send_stop(&self, index: usize, how: Stop, out: &mut Actions) {

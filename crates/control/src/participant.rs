@@ -39,6 +39,8 @@ pub(crate) struct Participant {
     leased_until: Option<FleetTime>,
     /// By then its last lease has expired.
     fired_until: Option<FleetTime>,
+    /// When it was first told to stop at once since it last fell silent.
+    told_to_stop_at: Option<FleetTime>,
     /// Whether it has said that it will answer the plan later.
     was_busy: bool,
     /// Whether it may still say which files it lacks.
@@ -129,6 +131,7 @@ impl Participant {
             attached_at: now,
             leased_until: None,
             fired_until: None,
+            told_to_stop_at: None,
             was_busy: false,
             may_want: false,
             asked: 0,
@@ -225,6 +228,10 @@ impl Participant {
 
     pub(crate) fn detach(&mut self, now: FleetTime, how: Departure) {
         self.attachment = Attachment::GoneSince(now, how);
+        if how == Departure::Silent {
+            // It may not have heard it.
+            self.told_to_stop_at = None;
+        }
         self.may_want = false;
         self.inbox.cut();
         self.headway.stream_ended(now);
@@ -233,6 +240,16 @@ impl Participant {
     /// Whether its streams have brought nothing new for too long.
     pub(crate) fn is_getting_nowhere(&self, now: FleetTime) -> bool {
         self.headway.is_missing(now)
+    }
+
+    /// Notes that it was told to stop at once.
+    pub(crate) fn note_told_to_stop(&mut self, now: FleetTime) {
+        self.told_to_stop_at.get_or_insert(now);
+    }
+
+    /// When it was first told to stop at once since it last fell silent.
+    pub(crate) fn told_to_stop_at(&self) -> Option<FleetTime> {
+        self.told_to_stop_at
     }
 
     /// Notes that it was asked which files it lacks.

@@ -50,7 +50,7 @@ impl FleetRun {
             }
             if self.is_given_up(agent, now) {
                 self.lose(index, "its stream is gone and it did not come back", out);
-            } else if self.is_deaf(agent, now) {
+            } else if FleetRun::is_deaf(agent, now) {
                 self.lose(index, "it was told to stop and does not", out);
             } else if has_not_begun(agent, now, start_at.max(self.attended_since)) {
                 let why = "it got its lease and did not say that it began; did it stand still \
@@ -93,16 +93,19 @@ impl FleetRun {
 
     /// Whether an agent was told to stop at once and has brought nothing new for too long since. An
     /// agent that still uploads is waited for; one that only dials again and again is not. One that
-    /// is away has not heard the order.
-    fn is_deaf(&self, agent: &Participant, now: FleetTime) -> bool {
-        let Some((Stop::Now, since)) = self.stop.filter(|_| agent.connection().is_some()) else {
+    /// is away can do neither.
+    fn is_deaf(agent: &Participant, now: FleetTime) -> bool {
+        let Some(told_at) = agent
+            .told_to_stop_at()
+            .filter(|_| agent.connection().is_some())
+        else {
             return false;
         };
         // It can neither bring more nor end before what it brought is stored.
         if agent.awaits_storage() {
             return false;
         }
-        now.since(since.max(agent.progress_at())) >= STOP_MAX
+        now.since(told_at.max(agent.progress_at())) >= STOP_MAX
     }
 
     /// Whether an agent that is away is no longer waited for.
@@ -135,12 +138,21 @@ impl FleetRun {
         }
     }
 
+    /// Whether monitors of a run that was taken up may still dial, since this side was away itself.
+    fn awaits_monitors(&self, now: FleetTime) -> bool {
+        let is_early = |taken_up_at| now.since(taken_up_at) < REDIAL_MAX;
+        self.taken_up_at.is_some_and(is_early) && self.watch.misses_monitors()
+    }
+
     /// Whether data of agents that were given up may still arrive.
     pub(super) fn awaits_late_data(&self, now: FleetTime) -> bool {
+        // One that is back has as long as one that was told to stop. It may dial again and again
+        // and bring nothing.
         let is_awaited = |agent: &Participant| {
             agent.stage() == ParticipantStage::Lost
+                && !agent.is_getting_nowhere(now)
                 && match agent.connection() {
-                    Some(_) => now.since(agent.progress_at()) < STOP_MAX,
+                    Some(_) => now.since(agent.attached_at().max(agent.progress_at())) < STOP_MAX,
                     None => !self.is_waited_out(agent, now),
                 }
         };
@@ -341,10 +353,11 @@ impl FleetRun {
         }
     }
 
-    /// Notes that this side stood still until now. The limits for a beginning, the end of a plan
-    /// and a profile count anew.
+    /// Notes that this side stood still until now. The limits for a beginning, the end of a plan,
+    /// agents that are away, and a profile count anew.
     pub(crate) fn note_standstill(&mut self, now: FleetTime) {
         self.attended_since = now;
+        self.deserted_since = self.deserted_since.map(|_| now);
         self.fired_out_at = self.fired_out_at.map(|_| now);
     }
 
@@ -373,6 +386,9 @@ impl FleetRun {
             self.tell_skew(out);
         }
         if self.census.living() > 0 || self.awaits_late_data(now) {
+            return;
+        }
+        if self.awaits_monitors(now) {
             return;
         }
         self.release_monitors(out);

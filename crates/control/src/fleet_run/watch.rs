@@ -1,5 +1,5 @@
-//! The monitors that watch a run: they fire nothing, a run waits for them only briefly, for a CPU
-//! profile, and never fails because of them.
+//! The monitors that watch a run: they fire nothing, and no run fails because of them. Its end
+//! waits for them only briefly: for a CPU profile, or to dial again if the run was taken up.
 
 use super::FleetRun;
 use crate::clock::nanoseconds;
@@ -36,6 +36,9 @@ pub(super) struct Watch {
 struct WatchingMonitor {
     name: String,
     at: Option<ConnectionId>,
+    /// Whether it has said something since it was attached: whether it is taking a profile, or what
+    /// it has not delivered yet.
+    is_heard: bool,
     record: MonitorRecord,
 }
 
@@ -44,8 +47,13 @@ impl Watch {
     pub(super) fn from_past(past: Vec<(AgentId, String, MonitorRecord)>) -> Watch {
         let mut watch = Watch::default();
         for (id, name, record) in past {
-            let at = None;
-            watch.add(id, WatchingMonitor { name, at, record });
+            let monitor = WatchingMonitor {
+                name,
+                at: None,
+                is_heard: false,
+                record,
+            };
+            watch.add(id, monitor);
         }
         watch
     }
@@ -70,8 +78,14 @@ impl Watch {
         let Some(number) = self.numbers.get(&id) else {
             return false;
         };
-        self.monitors[*number as usize].at = at;
+        let monitor = &mut self.monitors[*number as usize];
+        (monitor.at, monitor.is_heard) = (at, false);
         true
+    }
+
+    /// Whether a monitor that it knows is away, or has said nothing since it came.
+    pub(super) fn misses_monitors(&self) -> bool {
+        self.monitors.iter().any(|monitor| !monitor.is_heard)
     }
 
     /// The monitors that announced a CPU profile of which more is to come.
@@ -129,6 +143,7 @@ impl FleetRun {
             let watching = WatchingMonitor {
                 name: facts.name.clone(),
                 at: Some(at),
+                is_heard: false,
                 record: MonitorRecord::default(),
             };
             self.watch.add(facts.id, watching);
@@ -189,6 +204,7 @@ impl FleetRun {
         let Some(&number) = self.watch.numbers.get(&monitor) else {
             return;
         };
+        self.watch.monitors[number as usize].is_heard = true;
         match message {
             Up::Observed(observed) => {
                 self.on_observation(now, Observer::Monitor(number), observed, out)

@@ -1,6 +1,6 @@
 //! Runs that are stopped, or that take too long to end.
 
-use super::coordinator::{Coordinator, RUN, has, holding, sent};
+use super::coordinator::{Coordinator, RUN, has, holding, losses, sent};
 use control::{FleetEvent, RunEvent, Stop};
 use proto::from_agent::Message as Up;
 use proto::from_coordinator::Message as Down;
@@ -74,4 +74,17 @@ fn stop_at_once_ends_within_half_a_minute_whatever_streams_do() {
         assert!(seconds < 40, "it goes on and on");
     }
     assert!(seconds >= 29, "{seconds}");
+}
+
+#[test]
+fn agent_that_was_away_has_as_long_to_stop_once_it_is_back() {
+    let mut coordinator = Coordinator::going(1);
+    coordinator.pass(7, &[]);
+    coordinator.on(FleetEvent::Stop(RUN, Stop::Now));
+    coordinator.pass(40, &[]);
+    coordinator.join(5, holding(0));
+    let waited = coordinator.pass(29, &[5]);
+    assert_eq!(losses(&waited), [], "{waited:?}");
+    let deaf = coordinator.pass(1, &[5]);
+    assert_eq!(losses(&deaf), [(0, "it was told to stop and does not")]);
 }

@@ -1,8 +1,8 @@
 //! Monitors: what they observe and the CPU profiles that they take.
 
 use super::coordinator::{
-    Coordinator, RUN, events, has, hello, is_acknowledged, leases, losses, model_of, monitor,
-    observed, past_actions, receipt, request, sent,
+    Coordinator, RUN, SECOND, events, has, hello, is_acknowledged, leases, losses, model_of,
+    monitor, observed, past_actions, receipt, request, sent,
 };
 use control::{FleetAction, FleetEvent, Observer, RunEvent, RunRequest};
 use proto::ack::Stored;
@@ -230,6 +230,10 @@ fn profile_goes_on_where_a_run_is_taken_up() {
     assert_eq!(profile_parts(&next.say(3, profile_part(1, 2))), [(0, 1, 2)]);
 }
 
+fn is_done(actions: &[FleetAction]) -> bool {
+    has(actions, |event| matches!(event, RunEvent::Done { .. }))
+}
+
 fn is_of_a_missing_profile(event: &RunEvent) -> bool {
     match event {
         RunEvent::Note { text, .. } => text.contains("no CPU profile: it had not arrived"),
@@ -239,8 +243,6 @@ fn is_of_a_missing_profile(event: &RunEvent) -> bool {
 
 #[test]
 fn end_waits_a_moment_for_a_profile_that_is_under_way_and_no_longer() {
-    let is_done =
-        |actions: &[FleetAction]| has(actions, |event| matches!(event, RunEvent::Done { .. }));
     let is_released = |actions: &[FleetAction]| matches!(sent(actions, 7)[..], [Down::Release(_)]);
     for delivers in [true, false] {
         let mut coordinator = watched();
@@ -280,4 +282,56 @@ fn end_waits_for_no_monitor_that_is_away() {
     let ended = coordinator.end(1);
     assert!(coordinator.fleet.is_idle(), "{ended:?}");
     assert!(has(&ended, is_of_a_missing_profile), "{ended:?}");
+}
+
+/// The next coordinator of a run whose agents have ended, and whose monitor was taking a profile.
+fn taken_up_after_the_end() -> Coordinator {
+    let mut coordinator = Coordinator::new();
+    coordinator.join(7, monitor(7));
+    let mut told = past_actions(&mut coordinator);
+    told.extend(coordinator.say(7, profile_part(0, 0)));
+    (0..2).for_each(|agent| told.extend(coordinator.end(agent)));
+    assert!(!is_done(&told), "{told:?}");
+    let mut next = Coordinator::new();
+    let request = RunRequest {
+        epoch: 2,
+        ..request(2)
+    };
+    let taken_up = next.on(FleetEvent::Resume(request, Box::new(model_of(&told))));
+    assert!(!is_done(&taken_up), "{taken_up:?}");
+    next
+}
+
+#[test]
+fn run_that_is_taken_up_after_its_end_waits_for_its_monitors() {
+    let mut next = taken_up_after_the_end();
+    next.pass(4, &[]);
+    next.join(3, monitor(7));
+    assert!(!is_done(&next.pass(1, &[3])), "it has said nothing yet");
+    next.say(3, profile_part(0, 0));
+    assert!(!is_done(&next.pass(4, &[3])));
+    let part = next.say(3, profile_part(0, 1));
+    next.on(FleetEvent::Delivered(receipt(&part).unwrap()));
+    let done = next.pass(1, &[3]);
+    assert!(is_done(&done), "{done:?}");
+}
+
+#[test]
+fn run_that_is_taken_up_after_its_end_does_not_wait_long_for_monitors() {
+    let mut next = taken_up_after_the_end();
+    assert!(!is_done(&next.pass(7, &[])));
+    assert!(is_done(&next.pass(1, &[])));
+}
+
+#[test]
+fn message_before_the_first_tick_after_a_standstill_does_not_end_the_wait_for_a_profile() {
+    let mut coordinator = watched();
+    coordinator.say(7, profile_part(0, 0));
+    (0..2).for_each(|agent| drop(coordinator.end(agent)));
+    coordinator.pass(1, &[0, 7]);
+    coordinator.now_ns += 6 * SECOND;
+    let late = coordinator.say(0, observed(1));
+    assert!(!is_done(&late), "{late:?}");
+    assert!(!is_done(&coordinator.pass(4, &[7])));
+    assert!(is_done(&coordinator.pass(2, &[7])));
 }

@@ -253,3 +253,41 @@ fn agent_that_ignores_its_window_breaks_the_protocol() {
         coordinator.on(FleetEvent::Delivered(receipt(&actions).unwrap()));
     }
 }
+
+fn is_done(event: &RunEvent) -> bool {
+    matches!(event, RunEvent::Done { .. })
+}
+
+/// A run that bears losses: agent 1 has been silent for long, and agent 0 has ended.
+fn with_a_silent_agent() -> Coordinator {
+    let mut coordinator = going_with(bearing(2, LostPolicy::Continue, 1));
+    assert_eq!(losses(&coordinator.pass(40, &[0])).len(), 1);
+    assert!(!has(&coordinator.end(0), is_done));
+    assert!(!has(&coordinator.pass(20, &[0]), is_done));
+    coordinator
+}
+
+#[test]
+fn agent_that_comes_back_after_the_others_has_time_to_deliver() {
+    let mut coordinator = with_a_silent_agent();
+    let back = coordinator.join(5, holding(1));
+    assert!(!has(&back, is_done), "{back:?}");
+    assert!(!has(&coordinator.pass(20, &[0, 5]), is_done));
+    let late = coordinator.say(5, part(0));
+    let is_interval = |event: &RunEvent| matches!(event, RunEvent::Interval { agent: 1, .. });
+    assert!(has(&late, is_interval), "{late:?}");
+    assert!(has(&coordinator.end(5), is_done));
+}
+
+#[test]
+fn agent_that_comes_back_again_and_again_with_nothing_does_not_hold_up_the_end() {
+    let mut coordinator = with_a_silent_agent();
+    let mut at = 10;
+    while !coordinator.fleet.is_idle() {
+        coordinator.join(at, holding(1));
+        coordinator.pass(10, &[0, at]);
+        coordinator.cut(at);
+        at += 1;
+        assert!(at < 20, "it goes on and on");
+    }
+}
