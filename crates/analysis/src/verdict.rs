@@ -76,7 +76,9 @@ impl VerdictRecord {
             );
         }
         record.evidence.extend(server_cpu(document));
-        record.evidence.extend(wanted::monitors_that_left(document));
+        record
+            .evidence
+            .extend(wanted::monitors_that_missed_a_part(document));
         record.degrade(tolerated)
     }
 }

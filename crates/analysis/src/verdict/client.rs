@@ -274,6 +274,7 @@ fn agents<'a>(
         Some(Watched {
             who,
             rows,
+            due_seconds: 0,
             pardons: Vec::new(),
         })
     });

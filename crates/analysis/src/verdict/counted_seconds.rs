@@ -19,6 +19,10 @@ const UNDER_LOAD_SHARE: f64 = 0.5;
 /// are noise.
 const KNOWN_SHARE_MIN: f64 = 0.5;
 
+/// The last second of a run can arrive too late to be kept, and a monitor can hear of the start too
+/// late to see the first one.
+pub(super) const LATE_SECONDS: u64 = 1;
+
 const SECOND_NS: u64 = 1_000_000_000;
 
 /// Whether the load was carried, which decides where to look.
@@ -72,6 +76,11 @@ impl CountedSeconds {
         let rows = rows.iter();
         rows.filter(|row| is_known(row) && self.touch(row))
             .collect()
+    }
+
+    /// Returns how many seconds they are.
+    pub(super) fn number(&self) -> u64 {
+        self.0.number()
     }
 
     fn touch(&self, row: &MachineRow) -> bool {

@@ -6,6 +6,7 @@ use super::at_once::{AT_LIMIT, AtOnce, AtOnceBound};
 use super::counted_seconds::{is_known, measured};
 use super::phases::transfer_share;
 use super::queueing::{Queueing, QueueingLook};
+use super::sign::{is_nearly_all, weight};
 use super::{RuleBound, RuleId, RuleReading, errors};
 use crate::{Document, LoadRecord, MachineResult, MachineRole, MachineRow, human};
 
@@ -37,6 +38,8 @@ const IDLE_SHARE_MIN: f64 = 0.8;
 
 /// The client has room for more operations if its busiest worker is less busy than this.
 const CLIENT_ROOM: f64 = 0.8;
+
+const SECOND_NS: u64 = 1_000_000_000;
 
 const BOUND: RuleBound = RuleBound::new(
     "all that the plan allows at once is under way, and answers take no longer",
@@ -193,24 +196,28 @@ fn round_trip(document: &Document) -> Option<String> {
     })
 }
 
-/// Returns whether monitors watched, and what they watched could have done much more.
+/// Returns whether monitors watched nearly all the time, and what they watched could have done much
+/// more.
 fn is_nearly_idle(document: &Document) -> bool {
-    let first = document.run.warm_up_ns.div_ceil(1_000_000_000);
-    let end_ns = document
-        .run
-        .warm_up_ns
-        .saturating_add(document.run.duration_ns);
+    let run = &document.run;
+    let first = run.warm_up_ns.div_ceil(SECOND_NS);
+    let end = run.warm_up_ns.saturating_add(run.duration_ns);
+    let end = end.div_ceil(SECOND_NS);
     let is_measured = |row: &&MachineRow| {
         let second = u64::from(row.second);
-        is_known(row) && second >= first && second * 1_000_000_000 < end_ns
+        is_known(row) && second >= first && second < end
     };
     let machines = document.machines.iter();
     let mut monitors = machines.filter(|machine| machine.role == MachineRole::Monitor);
     let is_idle = |machine: &MachineResult| {
         let rows = machine.rows.iter().filter(is_measured);
-        let rows: Vec<&MachineRow> = rows.collect();
-        let idle = rows.iter().filter(|row| is_idle_second(machine, row));
-        !rows.is_empty() && idle.count() as f64 >= IDLE_SHARE_MIN * rows.len() as f64
+        let (idle, other): (Vec<_>, Vec<_>) = rows.partition(|row| is_idle_second(machine, row));
+        let seconds = |rows: Vec<&MachineRow>| rows.into_iter().map(weight).sum();
+        let (idle, other): (u64, u64) = (seconds(idle), seconds(other));
+        let known = idle + other;
+        known > 0
+            && is_nearly_all(known, end.saturating_sub(first))
+            && idle as f64 >= IDLE_SHARE_MIN * known as f64
     };
     document.is_watched() && monitors.all(is_idle)
 }

@@ -143,13 +143,13 @@ pub(super) fn readings(monitors: &[Watched<'_>]) -> Vec<RuleReading> {
 }
 
 /// Returns whether these monitors saw CPUs and threads to spare on average, whether or not anything
-/// waited for them: a resource of which the wait is not known proves neither a limit nor room. At
-/// least one of the monitors must have seen the server.
+/// waited for them: a resource of which the wait is not known proves neither a limit nor room. They
+/// must have watched nearly all the time, and at least one of them must have seen the server.
 pub(super) fn saw_room(monitors: &[Watched<'_>]) -> bool {
     let has_room = |monitor: &Watched<'_>| {
         let rows = monitor.rows.all();
         let sum: f64 = rows.iter().map(|row| busy(row)).sum();
-        sum < ROOM * rows.len() as f64
+        monitor.is_complete() && sum < ROOM * rows.len() as f64
     };
     let mut rows = monitors.iter().flat_map(|monitor| monitor.rows.all());
     rows.any(saw_server) && monitors.iter().all(has_room)

@@ -1,12 +1,16 @@
 //! Signs that a resource is used up: each is looked for in every second of a machine, and fires if
 //! enough of the seconds show it.
 
+use super::counted_seconds::LATE_SECONDS;
 use super::wanted::Pardon;
 use super::{RuleBound, RuleId, RuleReading};
 use crate::MachineRow;
 
 /// Most machines at their limit that get a sentence each.
 const MACHINES_MAX: usize = 5;
+
+/// Least share of the seconds that a machine must have reported for what it shows on the whole.
+const COMPLETE: f64 = 0.8;
 
 /// A sign that a resource is used up.
 pub(super) struct Sign {
@@ -27,6 +31,8 @@ pub(super) struct Watched<'a> {
     /// Its name in the evidence: `agent a`, `monitor db`.
     pub(super) who: String,
     pub(super) rows: WatchedRows<'a>,
+    /// How many seconds its rows should cover; 0 if those that are known decide by themselves.
+    pub(super) due_seconds: u64,
     /// Reasons why rules do not blame it for what they see.
     pub(super) pardons: Vec<Pardon>,
 }
@@ -36,6 +42,25 @@ pub(super) enum WatchedRows<'a> {
     BySecond(Vec<&'a MachineRow>),
     /// Its seconds were not reported: one row of means.
     OfTheRun(Box<MachineRow>),
+}
+
+impl Watched<'_> {
+    /// Returns whether nearly all of the seconds are known that its rows should cover.
+    pub(super) fn is_complete(&self) -> bool {
+        let rows = self.rows.all().into_iter();
+        is_nearly_all(rows.map(weight).sum(), self.due_seconds)
+    }
+}
+
+/// Returns whether so many of these seconds are known that the others cannot change what they show
+/// on the whole.
+pub(super) fn is_nearly_all(known: u64, due: u64) -> bool {
+    (known + LATE_SECONDS) as f64 >= COMPLETE * due as f64
+}
+
+/// Returns how many seconds a row covers.
+pub(super) fn weight(row: &MachineRow) -> u64 {
+    u64::from(row.seconds.max(1))
 }
 
 impl WatchedRows<'_> {
@@ -114,15 +139,17 @@ impl Sign {
     }
 
     /// Looks at the seconds in order of how clearly they show the sign. The one that decides is the
-    /// last of the share that must show it.
+    /// last of the share that must show it. Returns `None` if fewer seconds than that are known.
     fn look(&self, machine: &Watched<'_>, part: f64) -> Option<Look> {
-        let weight = |row: &MachineRow| u64::from(row.seconds.max(1));
-        let rows = machine.rows.all().into_iter();
-        let known = rows.filter_map(|row| Some(((self.reach)(row)?, row)));
+        let rows = machine.rows.all();
+        let reported: u64 = rows.iter().map(|row| weight(row)).sum();
+        let known = rows.into_iter();
+        let known = known.filter_map(|row| Some(((self.reach)(row)?, row)));
         let mut known: Vec<(f64, &MachineRow)> =
             known.filter(|(reach, _)| reach.is_finite()).collect();
         known.sort_by(|(a, _), (b, _)| b.total_cmp(a));
-        let all: u64 = known.iter().map(|(_, row)| weight(row)).sum();
+        let seen: u64 = known.iter().map(|(_, row)| weight(row)).sum();
+        let all = seen + machine.due_seconds.saturating_sub(reported);
         let must = ((part * all as f64).ceil() as u64).max(1);
         let mut sum = 0;
         let (reach, row) = *known.iter().find(|(_, row)| {
@@ -136,7 +163,7 @@ impl Sign {
             words: (self.words)(row),
             when: match machine.rows {
                 WatchedRows::BySecond(_) if shown == 0 => {
-                    format!("; the bound was reached in none of {all} s")
+                    format!("; the bound was reached in none of {seen} s")
                 }
                 WatchedRows::BySecond(_) => format!(", in {shown} of {all} s"),
                 WatchedRows::OfTheRun(_) => ", on average".to_owned(),
@@ -168,6 +195,7 @@ mod tests {
         let machine = Watched {
             who: "agent a".to_owned(),
             rows: WatchedRows::BySecond(vec![&row]),
+            due_seconds: 0,
             pardons: Vec::new(),
         };
         let [reading] = <[_; 1]>::try_from(sign.readings(&[machine], 0.05)).unwrap();

@@ -46,7 +46,7 @@ pub(super) enum MonitorsSaw {
     OtherSeconds,
     /// The server had room.
     Room,
-    /// A resource of the server is used up, or nearly.
+    /// A resource of the server is used up, or nearly; or too few seconds are known.
     NoRoom,
 }
 

@@ -163,6 +163,7 @@ fn monitors<'a>(document: &'a Document, seconds: &CountedSeconds) -> Vec<Watched
             who,
             pardons: pardons(document, machine, &rows),
             rows: WatchedRows::BySecond(rows),
+            due_seconds: seconds.number(),
         })
     });
     watched.collect()

@@ -5,7 +5,7 @@
 use super::RuleId;
 use super::answers_by_load::AnswersByLoad;
 use super::at_once::AtOnce;
-use super::counted_seconds::{is_known, measured};
+use super::counted_seconds::{LATE_SECONDS, is_known, measured};
 use super::queueing::{Queueing, QueueingLook};
 use crate::{Document, MachineResult, MachineRole, MachineRow, ProcessRow, Row, human};
 
@@ -29,9 +29,6 @@ const REFUSED_SHARE: f64 = 0.01;
 
 /// Connections waited throughout a second if at least this share of the samples saw some.
 const WAITED_THROUGHOUT: f64 = 0.5;
-
-/// The last second of a run can arrive too late to be kept.
-const LATE_SECONDS: u64 = 1;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -99,25 +96,33 @@ fn fastest_ns(document: &Document) -> Option<f64> {
 }
 
 /// Returns the time that the watched machines spent per answer, on their CPUs and waiting for
-/// disks: that of the watched processes, or of all that ran if none was chosen.
+/// disks: that of the watched processes, or of all that ran if none was chosen. `None` if nothing
+/// is known of a machine: it may have spent any time.
 fn own_ns(document: &Document) -> Option<f64> {
     let ok = document.measured.operations.ok;
     let monitors = document.machines.iter();
     let monitors = monitors.filter(|machine| machine.role == MachineRole::Monitor);
-    let spent: f64 = monitors
-        .flat_map(|machine| document.measured_rows(machine))
-        .map(|row| {
-            let processes = row.processes.iter();
-            let of_processes: f64 = processes.map(|it| it.cpus + it.blocked).sum();
-            let busy = if row.processes.is_empty() {
-                row.cpu_busy * f64::from(row.cpus)
-            } else {
-                of_processes
-            };
-            busy * row.elapsed_ns as f64
-        })
-        .sum();
-    (ok > 0).then(|| spent / ok as f64)
+    let used = monitors.map(|machine| mean_use(document, machine));
+    let used: f64 = used.sum::<Option<f64>>()?;
+    (ok > 0).then(|| used * document.run.duration_ns as f64 / ok as f64)
+}
+
+/// Returns how many CPUs and disks a machine kept busy on average, over what is known of the
+/// measured part: a monitor may have missed some of it.
+fn mean_use(document: &Document, machine: &MachineResult) -> Option<f64> {
+    let (mut spent_ns, mut known_ns) = (0.0, 0.0);
+    for row in document.measured_rows(machine) {
+        let processes = row.processes.iter();
+        let of_processes: f64 = processes.map(|it| it.cpus + it.blocked).sum();
+        let busy = if row.processes.is_empty() {
+            row.cpu_busy * f64::from(row.cpus)
+        } else {
+            of_processes
+        };
+        spent_ns += busy * row.elapsed_ns as f64;
+        known_ns += row.elapsed_ns as f64;
+    }
+    (known_ns > 0.0).then(|| spent_ns / known_ns)
 }
 
 /// Returns pardons for processes and threads that spin, by the rules that would blame them.
@@ -215,11 +220,22 @@ fn is_quiet(document: &Document, row: &MachineRow) -> bool {
     let most = |of: fn(&Row) -> f64| measured(document).map(of).fold(0.0, f64::max);
     let ended = |row: &Row| row.ended as f64 / f64::from(row.seconds.max(1));
     let (most_ended, most_under_way) = (most(ended), most(|row| row.in_service));
-    let mut same = document.series.rows.iter();
-    let same = same.find(|known| known.second == row.second && known.seconds == row.seconds);
-    same.is_some_and(|known| {
+    let is_quiet = |known: &Row| {
         ended(known) <= QUIET * most_ended && known.in_service <= QUIET * most_under_way
-    })
+    };
+    // In a long run a machine's rows may cover more seconds than those of the load.
+    let end = |second: u32, seconds: u32| second.saturating_add(seconds.max(1));
+    let meets = |known: &&Row| {
+        known.second < end(row.second, row.seconds) && row.second < end(known.second, known.seconds)
+    };
+    let mut covered = 0;
+    for known in document.series.rows.iter().filter(meets) {
+        if !is_quiet(known) {
+            return false;
+        }
+        covered += known.seconds.max(1);
+    }
+    covered >= row.seconds.max(1)
 }
 
 /// Returns whether the server let connections wait or fail, judged by operations that failed and by
@@ -233,25 +249,27 @@ fn has_refused(document: &Document, rows: &[&MachineRow]) -> bool {
         || queues.any(|queue| queue.waited >= WAITED_THROUGHOUT || queue.dropped > Some(0))
 }
 
-/// Describes monitors that reported nothing more from some second of the measured part on.
-pub(super) fn monitors_that_left(document: &Document) -> Vec<String> {
-    let end = |second: u32, seconds: u32| second.saturating_add(seconds.max(1));
-    let whole = document
-        .run
-        .warm_up_ns
-        .saturating_add(document.run.duration_ns)
-        / SECOND_NS;
+/// Describes monitors that reported nothing before some second of the measured part, or nothing
+/// more from some second on.
+pub(super) fn monitors_that_missed_a_part(document: &Document) -> Vec<String> {
+    let run = &document.run;
+    let whole = run.warm_up_ns.saturating_add(run.duration_ns) / SECOND_NS;
+    let begin = run.warm_up_ns.div_ceil(SECOND_NS);
     let monitors = document.machines.iter();
     let monitors = monitors.filter(|machine| machine.role == MachineRole::Monitor);
-    let left = monitors.filter_map(|machine| {
-        let last = machine.rows.last()?;
-        let until = end(last.second, last.seconds);
-        (u64::from(until) + LATE_SECONDS < whole).then(|| {
-            format!(
-                "monitor {} watched until second {until} of {whole} only",
-                machine.name
-            )
-        })
+    let missed = monitors.filter_map(|machine| {
+        let (first, last) = (machine.rows.first()?, machine.rows.last()?);
+        let from = first.second;
+        let until = last.second.saturating_add(last.seconds.max(1));
+        let has_left = u64::from(until) + LATE_SECONDS < whole;
+        let was_late = u64::from(from) > begin + LATE_SECONDS;
+        let when = match (was_late, has_left) {
+            (false, false) => return None,
+            (false, true) => format!("until second {until} of {whole} only"),
+            (true, false) => format!("from second {from} of {whole} on only"),
+            (true, true) => format!("from second {from} to {until} of {whole} only"),
+        };
+        Some(format!("monitor {} watched {when}", machine.name))
     });
-    left.collect()
+    missed.collect()
 }

@@ -4,7 +4,7 @@
 use crate::limits::{
     changed, drop_connections, group, idle, phase, queue, run, thread, with_monitor,
 };
-use crate::scene::{CLOSED, QUIET, Second};
+use crate::scene::{CLOSED, QUIET, SECOND, Second};
 use analysis::{
     BeforeLoadRow, Document, MachineRow, ProcessBeforeLoadRow, RuleId, RuleReading, Verdict,
     VerdictRecord, explain,
@@ -81,6 +81,44 @@ fn thread_that_is_full_while_no_answer_waited_is_no_limit() {
         let mut alone = document;
         alone.measured.operations.ok = 4_000 / rtt_ms;
         assert_eq!(judged(&alone).0, Verdict::ServerBound);
+        // So does a server of which the monitor saw half of the measured part.
+        alone.machines[2].rows.truncate(4);
+        assert_eq!(judged(&alone).0, Verdict::ServerBound);
+    }
+}
+
+#[test]
+fn limit_that_was_seen_in_too_few_of_the_seconds_that_count_is_none() {
+    let mut document = with_monitor(far_away(200, 5), &full_thread(1.0));
+    assert_eq!(judged(&document).0, Verdict::ServerBound);
+    let rows = document.machines[2].rows.clone();
+    // Two of four seconds decide; of the other two nothing is known.
+    document.machines[2].rows = rows[3..5].to_vec();
+    let (verdict, evidence) = judged(&document);
+    assert_eq!(verdict, Verdict::ServerBound, "{evidence}");
+    assert!(evidence.contains(", in 2 of 4 s"), "{evidence}");
+    document.machines[2].rows = rows[5..].to_vec();
+    assert_ne!(judged(&document).0, Verdict::ServerBound);
+    let thread = reading(&document, RuleId::ServerThread);
+    assert_eq!(thread.figure, "monitor db: not known");
+}
+
+#[test]
+fn second_of_several_is_quiet_if_all_of_it_was() {
+    let mut document = with_monitor(scattered(), &full_thread(1.0));
+    for row in &mut document.series.rows {
+        (row.in_service, row.ended) = (10.0, 50);
+    }
+    let rows = &mut document.machines[2].rows;
+    rows[0].seconds = 2;
+    rows[0].elapsed_ns *= 2;
+    rows.remove(1);
+    for (second, is_limit) in [(0, true), (1, false)] {
+        let row = &mut document.series.rows[second];
+        (row.in_service, row.ended) = (1.0, 5);
+        let (verdict, evidence) = judged(&document);
+        let is_bound = verdict == Verdict::ServerBound;
+        assert_eq!(is_bound, is_limit, "{second}: {evidence}");
     }
 }
 
@@ -281,16 +319,33 @@ fn room_is_claimed_by_whoever_saw_the_server_alone() {
     // A machine where no load arrives.
     let elsewhere = changed(|row| row.accept_queue = None);
     assert!(!says(&elsewhere));
+    // Half of the time may have been full.
+    let mut document = with_monitor(crate::limits::overloaded(), &idle());
+    document.machines[2].rows.truncate(4);
+    assert!(!judged(&document).1.contains(claim));
 }
 
 #[test]
-fn monitor_that_left_is_told_with_its_last_second() {
+fn monitor_that_missed_a_part_is_told_with_its_seconds() {
     let mut document = with_monitor(run(CLOSED, Second { ..QUIET }), &idle());
     assert!(!judged(&document).1.contains("watched until"));
     document.machines[2].rows.truncate(3);
     let evidence = judged(&document).1;
     let left = "monitor db watched until second 3 of 6 only";
     assert!(evidence.contains(left), "{evidence}");
+    let mut document = with_monitor(run(CLOSED, Second { ..QUIET }), &idle());
+    let rows = document.machines[2].rows.clone();
+    for (known, seconds, when) in [
+        (3..6, 4, ""),
+        (4..6, 4, "watched from second 4 of 6 on only"),
+        (4..6, 6, "watched from second 4 to 6 of 8 only"),
+    ] {
+        document.machines[2].rows = rows[known].to_vec();
+        document.run.duration_ns = seconds * SECOND;
+        let evidence = judged(&document).1;
+        assert!(evidence.contains(when), "{evidence}");
+        assert_eq!(evidence.contains("watched from"), !when.is_empty());
+    }
     // It watched in no second that counts.
     let mut document = with_monitor(crate::limits::overloaded(), &idle());
     document.machines[2].rows.truncate(1);
