@@ -31,8 +31,8 @@ pub struct CheckArgs {
     /// ~/.local/state]
     #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,
-    /// Print the plan with every default written out, and its digest as a comment: what agents are
-    /// sent, the values of secret headers included
+    /// Print the plan with every default written out, as agents get it, but without the values of
+    /// secrets, and its digest as a comment
     #[arg(long)]
     pub canonical: bool,
     #[command(flatten)]

@@ -96,7 +96,8 @@ pub struct StartArgs {
     /// the result
     #[arg(long, conflicts_with = "quiet")]
     pub tui: bool,
-    /// Exit with 3 if the load generator was the limit, even if the plan has no thresholds
+    /// Exit with 3 if the figures prove nothing about the server or agents were lost, even if the
+    /// plan has no thresholds
     #[arg(long)]
     pub strict: bool,
     /// Exit with 1 if any operation of the measured part failed, even if all thresholds hold

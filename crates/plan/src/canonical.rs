@@ -22,8 +22,8 @@ impl Plan {
         text(self)
     }
 
-    /// The canonical text with [`crate::MASK`] for the values of secret headers, for everything
-    /// that is kept or shown. The digest is not computed from this text.
+    /// The canonical text with [`crate::MASK`] for the values of secret headers and variables, for
+    /// everything that is kept or shown. The digest is not computed from this text.
     #[must_use]
     pub fn masked_text(&self) -> String {
         mask::mask_secrets(&self.canonical_text())

@@ -113,8 +113,8 @@ fn page_lists_exit_codes_by_verdict_and_thresholds() {
         "\"errors.count\" = \">= 1\"\n",
     ];
     let mut table = "| Verdict | Loop | No thresholds | Times or rates: kept | missed | Counts or \
-                     shares only: kept | missed | `--strict`, all kept |\n|---|---|---|---|---|---\
-                     |---|---|\n"
+                     shares only: kept | missed | `--strict`, all kept or none |\n|---|---|---|---\
+                     |---|---|---|---|\n"
         .to_owned();
     for ended in ENDED {
         let row = |load: &str, shared: Option<u32>| -> Vec<u8> {
@@ -130,6 +130,7 @@ fn page_lists_exit_codes_by_verdict_and_thresholds() {
             };
             let code = |thresholds| exit_code(&document(thresholds), false);
             let strict = exit_code(&document(kept[0]), true);
+            assert_eq!(strict, exit_code(&document(""), true), "without thresholds");
             let codes = ["", kept[0], missed[0], kept[1], missed[1]].map(code);
             codes.into_iter().chain([strict]).collect()
         };
