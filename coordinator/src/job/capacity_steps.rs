@@ -31,6 +31,8 @@ pub(super) struct CapacitySteps<'c> {
     agents: u32,
     search: LoadSearch,
     stage: CapacityStage,
+    /// Whether this process has made a hold. Until then the target may be at rest.
+    has_held: bool,
 }
 
 /// How far a search is.
@@ -69,6 +71,7 @@ impl<'c> CapacitySteps<'c> {
             agents,
             search: LoadSearch::new(bounds),
             stage: CapacityStage::Over,
+            has_held: false,
         })
     }
 
@@ -112,7 +115,10 @@ impl<'c> CapacitySteps<'c> {
             (
                 CapacityStage::TakingUp(hold) | CapacityStage::Holding(hold),
                 JobEvent::Ended(facts),
-            ) => Ok(self.take_hold(hold, facts.folder, &facts.document, context)),
+            ) => {
+                self.has_held = true;
+                Ok(self.take_hold(hold, facts.folder, &facts.document, context))
+            }
             (CapacityStage::TakingUp(hold), _) => self.prepare(hold, context),
             (CapacityStage::AtRest(hold), JobEvent::Ended(facts)) => {
                 if let Some(end) = self.end_look(context) {
@@ -163,19 +169,20 @@ impl<'c> CapacitySteps<'c> {
         StepDemand::End(standing)
     }
 
-    /// Before the first hold, looks at the target at rest. After a hold that did not pass, waits
-    /// for it to recover. No operation is open by then, since every run drains.
+    /// Before the first hold, looks at the target at rest; also after an interruption, if no hold
+    /// before it shows how fast the target answers. After a hold that did not pass, waits for it to
+    /// recover. No operation is open by then, since every run drains.
     fn prepare(&mut self, hold: Hold, context: &mut StepContext<'_>) -> Result<StepDemand, String> {
         let settle = self.capacity.settle;
-        match self.search.record().steps.last() {
-            None if !settle.is_zero() => {
+        let record = self.search.record();
+        match record.steps.last() {
+            Some(step) if step.result.outcome == HoldOutcome::Passed => self.hold(hold),
+            _ if settle.is_zero() => self.hold(hold),
+            _ if !self.has_held && !record.knows_usual_time() => {
                 self.stage = CapacityStage::AtRest(hold);
                 self.look("looking at the target at rest")
             }
-            Some(step) if step.result.outcome != HoldOutcome::Passed => {
-                self.settle(hold, context.now + settle, context)
-            }
-            _ => self.hold(hold),
+            _ => self.settle(hold, context.now + settle, context),
         }
     }
 

@@ -26,6 +26,8 @@ load = { connections = 2, requests = 40 }\nrepeat.pause = '5s'\nsearch.agents = 
 enum Fate {
     /// A complete run is found.
     Kept,
+    /// A complete run is found whose result is not valid.
+    KeptInvalid,
     /// An interruption left this: nothing of use, another plan, or a run that now ends well.
     Empty,
     OtherPlan,
@@ -60,7 +62,7 @@ fn document(campaign: &Campaign, fate: Option<Fate>) -> Document {
     let plan = &campaign.variants()[0].plan;
     let mut document = ResultCollector::new(setup, plan).document(state);
     document.verdict.verdict = match fate {
-        Some(Fate::Invalid) => Verdict::Invalid,
+        Some(Fate::Invalid | Fate::KeptInvalid) => Verdict::Invalid,
         _ => Verdict::LoadMet,
     };
     for judgement in &mut document.thresholds {
@@ -85,7 +87,7 @@ fn event(campaign: &Campaign, action: &JobAction, fate: Option<Fate>) -> Option<
         (_, Some(Fate::Failed)) => JobEvent::Failed,
         (JobAction::Find(_), Some(_)) => JobEvent::Found(Some(Box::new(KeptRun {
             folder: "kept".to_owned(),
-            document: document(campaign, None),
+            document: document(campaign, fate),
         }))),
         (JobAction::Find(_), None) => JobEvent::Found(None),
         (JobAction::Resume(..), None) => JobEvent::NoPart,
@@ -268,6 +270,15 @@ fn search_is_given_its_saved_holds_and_takes_up_a_cut_one_before_it_looks() {
     assert_eq!(words[..3], first, "{words:?}");
     let (words, _) = play(USERS, true, &[]);
     let first = "find 01-1, resume 01-1 0, resume look 0, begin look, discard look, begin 01-1";
+    assert!(words.join(", ").starts_with(first), "{words:?}");
+}
+
+#[test]
+fn search_that_goes_on_after_failed_holds_looks_at_the_target_before_it_waits_for_it() {
+    let fates = [("find 01-1", Fate::KeptInvalid)];
+    let (words, _) = play(USERS, true, &fates);
+    let first = "find 01-1, find 02-1, resume 02-1 0, resume look 0, begin look, discard look, \
+                 begin 02-1";
     assert!(words.join(", ").starts_with(first), "{words:?}");
 }
 

@@ -8,7 +8,7 @@ use super::{
     FolderError, FolderName, PAGE, PLAN, RESULT, RunFolder, new_folder, replacement_failure,
 };
 use crate::io_words::in_words;
-use analysis::{CampaignDocument, Document, RunState};
+use analysis::{CampaignDocument, Document, RunState, Verdict};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -183,25 +183,25 @@ impl CampaignFolder {
         report::read_campaign(&fs::read(self.path.join(CAMPAIGN)).ok()?).ok()
     }
 
-    /// The folder and the result of a complete run with a name that begins with `prefix`.
+    /// The folder and the result of a complete run with a name that begins with `prefix`: of the
+    /// first that is valid, if there is one. An interruption may have left others of the same name,
+    /// and a run that it made invalid was made anew.
     #[must_use]
     pub fn completed(&self, prefix: &str) -> Option<(PathBuf, Document)> {
-        // The first that is complete: an interruption may have left a run of the same name before
-        // it.
-        let whole = |path: PathBuf| {
-            let document = report::read(&fs::read(path.join(RESULT)).ok()?).ok()?;
-            (document.run.state == RunState::Complete).then_some((path, document))
-        };
-        self.parts(prefix).into_iter().find_map(whole)
+        complete_of(self.parts(prefix))
     }
 
     /// Like [`CampaignFolder::completed`], for the run of exactly this name. Numbered folders
     /// count, since an interruption may have left a run of the name.
     #[must_use]
     pub fn completed_run(&self, name: &str) -> Option<(PathBuf, Document)> {
-        let (path, document) = self.completed(name)?;
-        let rest = super::name_of(&path).strip_prefix(name)?.to_owned();
-        (rest.is_empty() || rest.starts_with('-')).then_some((path, document))
+        let mut parts = self.parts(name);
+        parts.retain(|path| {
+            let folder = super::name_of(path);
+            let number = folder.strip_prefix(name);
+            number.is_some_and(|number| number.is_empty() || number.starts_with('-'))
+        });
+        complete_of(parts)
     }
 
     /// Removes the folders of runs of `name`, which are no longer of use; one that cannot be
@@ -239,10 +239,33 @@ fn hold_folder(path: &Path) -> Result<File, HoldError> {
     Ok(folder)
 }
 
+/// The first complete run of these folders that is valid, or else the first complete one.
+fn complete_of(parts: Vec<PathBuf>) -> Option<(PathBuf, Document)> {
+    let mut invalid = None;
+    for path in parts {
+        let result = fs::read(path.join(RESULT));
+        let Some(document) = result.ok().and_then(|result| report::read(&result).ok()) else {
+            continue;
+        };
+        if document.run.state != RunState::Complete {
+            continue;
+        }
+        if document.verdict.verdict != Verdict::Invalid {
+            return Some((path, document));
+        }
+        invalid = invalid.or(Some((path, document)));
+    }
+    invalid
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::name_of;
     use crate::utc::Utc;
+    use analysis::{CollectorSetup, ResultCollector};
+    use plan::{NoFiles, Plan};
+    use report::{Format, Style};
 
     fn folder(base: &Path) -> CampaignFolder {
         CampaignFolder::create(
@@ -278,6 +301,47 @@ mod tests {
         );
         assert_eq!(folder.unsaved(), None);
         assert!(folder.completed("01-").is_none(), "nothing was measured");
+    }
+
+    /// Saves a run's result in a folder of this name.
+    fn save(folder: &CampaignFolder, name: &str, state: RunState, verdict: Verdict) {
+        let text = "target.builtin = true\nload = { connections = 1, requests = 1 }";
+        let plan = Plan::parse(text, &mut NoFiles).unwrap();
+        let setup = CollectorSetup {
+            tool_version: String::new(),
+            run_id: String::new(),
+            started_at: String::new(),
+            plan_text: String::new(),
+            agents: Vec::new(),
+        };
+        let mut document = ResultCollector::new(setup, &plan).document(state);
+        document.verdict.verdict = verdict;
+        let run = folder.path().join(name);
+        fs::create_dir(&run).unwrap();
+        let text = Format::Json.render(&document, Style::PLAIN);
+        fs::write(run.join(RESULT), text).unwrap();
+    }
+
+    #[test]
+    fn run_that_was_made_anew_counts_if_the_one_before_it_is_invalid() {
+        let base = tempfile::tempdir().unwrap();
+        let folder = folder(base.path());
+        let found = |folder: &CampaignFolder| {
+            let prefix = folder.completed("01-").map(|(path, _)| name_of(&path));
+            let exact = folder.completed_run("01-1").map(|(path, _)| name_of(&path));
+            assert_eq!(prefix, exact);
+            prefix.unwrap_or_default()
+        };
+        save(&folder, "01-1", RunState::Complete, Verdict::Invalid);
+        save(&folder, "01-1-2", RunState::Interrupted, Verdict::LoadMet);
+        assert_eq!(found(&folder), "01-1");
+        save(&folder, "01-1-3", RunState::Complete, Verdict::Degraded);
+        save(&folder, "01-1-4", RunState::Complete, Verdict::LoadMet);
+        assert_eq!(found(&folder), "01-1-3");
+        // Another amount of the same step.
+        save(&folder, "01-10", RunState::Complete, Verdict::LoadMet);
+        assert!(folder.completed_run("01-100").is_none());
+        assert_eq!(found(&folder), "01-1-3");
     }
 
     #[test]

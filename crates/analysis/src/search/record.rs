@@ -91,17 +91,27 @@ impl SearchRecord {
     /// normal value is not known.
     #[must_use]
     pub fn is_settled(&self, response_time_p50_ns: u64) -> bool {
+        self.usual_p50_ns().is_none_or(|usual| {
+            response_time_p50_ns as f64 <= usual as f64 * USUAL_FACTOR + USUAL_EXTRA_NS
+        })
+    }
+
+    /// Returns whether the normal value is known that [`SearchRecord::is_settled`] compares with. A
+    /// search that goes on after an interruption may have no hold that passed.
+    #[must_use]
+    pub fn knows_usual_time(&self) -> bool {
+        self.usual_p50_ns().is_some()
+    }
+
+    fn usual_p50_ns(&self) -> Option<u64> {
         let passed = self
             .steps
             .iter()
             .filter(|step| step.result.outcome == HoldOutcome::Passed);
         let lowest = passed.min_by(|a, b| a.amount.total_cmp(&b.amount));
-        let usual = lowest
+        lowest
             .and_then(|step| step.result.figures.response_time_p50_ns)
-            .or(self.rested_p50_ns);
-        usual.is_none_or(|usual| {
-            response_time_p50_ns as f64 <= usual as f64 * USUAL_FACTOR + USUAL_EXTRA_NS
-        })
+            .or(self.rested_p50_ns)
     }
 
     /// Returns amount and throughput of every hold that says something about the server.
