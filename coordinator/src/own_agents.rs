@@ -78,11 +78,6 @@ mod without_load {
         Missed { told: Option<String> },
     }
 
-    /// As that of agents has, so that the end of a run can drop it.
-    impl Drop for AbsentKeeper {
-        fn drop(&mut self) {}
-    }
-
     impl AbsentKeeper {
         /// Keeps none; plans that have some were refused before.
         pub(crate) fn of_fleet(

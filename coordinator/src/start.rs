@@ -133,7 +133,8 @@ pub struct StartArgs {
     /// folder; if it fails, no further run is made
     #[arg(long, value_name = "COMMAND", value_parser = NonEmptyStringValueParser::new())]
     pub before: Option<String>,
-    /// Run this command after each run, once its result is saved; its output goes to after.log
+    /// Run this command after each run, once its result is saved; also if the run is not made
+    /// although --before ended. Its output goes to after.log
     #[arg(long, value_name = "COMMAND", value_parser = NonEmptyStringValueParser::new())]
     pub after: Option<String>,
     /// How long --before and --after may each take

@@ -23,7 +23,7 @@ const LAST_WORDS_MAX: usize = 300;
 pub struct RunCommands {
     /// Before the run's agents get its plan.
     pub before: Option<String>,
-    /// After its result was saved, however it ended.
+    /// After its result was saved, however it ended; or if it is not made although `before` ended.
     pub after: Option<String>,
     /// How long each may take.
     pub timeout: Duration,

@@ -126,7 +126,7 @@ impl<'r> RunHost<'r> {
         self.variant = variant;
     }
 
-    /// Makes a run.
+    /// Makes a run, and runs the user's commands around it.
     pub(super) async fn make(
         &mut self,
         mut run: PlannedRun,
@@ -144,16 +144,46 @@ impl<'r> RunHost<'r> {
             .commands
             .around(&run, &self.variant, beginning.folder());
         self.prepare(&around, &beginning).await?;
+        let is_new = matches!(beginning, RunBeginning::New(_));
+        let mut made = self.make_prepared(run, beginning).await;
+        if made.is_err() && !is_new {
+            // The next coordinator that takes it up makes it, and ends it.
+            return made;
+        }
+        match (around.after(&mut self.wishes).await, &mut made) {
+            (Ok(end), _) => self.is_ended |= end == CommandEnd::Interrupted,
+            (Err(error), Ok(made)) => made.ending.problems.push(error.to_string()),
+            (Err(error), Err(NotMade::Stopped)) => return Err(error.into()),
+            (Err(error), Err(_)) => self.observer.tell(JobNews::Warned(error.to_string())),
+        }
+        made
+    }
+
+    /// Makes a run, for which the user's command before it has ended.
+    async fn make_prepared(
+        &mut self,
+        run: PlannedRun,
+        beginning: RunBeginning,
+    ) -> Result<FinishedRun, NotMade> {
         let origin = run.origin.clone();
         let view = RunView::new(&run, self.search.clone());
         let news = RunNews::new(run.agents, std::mem::take(&mut self.known_agents));
-        let mut tokens = self.fetch_tokens(&run.plan).await?;
-        let mut request = self.request(run.clone()).await?;
-        request.tokens = tokens.take_first();
-        let cpu_before = self.target_cpu();
         let past = beginning.past();
+        let has_started = past.start_at().is_some();
+        let plan = run.plan.clone();
+        let mut tokens = match has_started {
+            true => None,
+            false => Some(self.fetch_tokens(&plan).await?),
+        };
+        let mut request = self.request(run.clone(), has_started).await?;
+        request.tokens = tokens.as_mut().map_or(Vec::new(), FleetTokens::take_first);
+        let cpu_before = self.target_cpu();
         let (record, events) = self.begin(run, beginning, request).await?;
-        let keeper = tokens.pass_on(events.run(), self.fleet.tokens());
+        let sender = self.fleet.tokens();
+        let tokens = match tokens {
+            Some(tokens) => tokens.pass_on(events.run(), sender),
+            None => FleetTokens::fetch_later(plan, events.run(), sender),
+        };
         self.observer.tell(JobNews::RunBegan);
         let watch = RunWatch {
             events,
@@ -171,10 +201,10 @@ impl<'r> RunHost<'r> {
         };
         let mut watched = watch.until_over().await;
         // Nothing is left to be renewed for.
-        drop(keeper);
+        drop(tokens);
         let last = std::mem::take(&mut watched.last);
         let mut storage_news = std::mem::take(&mut watched.storage_news);
-        let (mut ending, events) = self.learn(watched, &origin);
+        let (ending, events) = self.learn(watched, &origin);
         let cpu = self.target_cpu().zip(cpu_before);
         let rest = RecordRest {
             events: last,
@@ -191,10 +221,6 @@ impl<'r> RunHost<'r> {
         self.until_told().await;
         leave(events, record.is_stored);
         self.observer.tell(JobNews::RunEnded);
-        match around.after(&mut self.wishes).await {
-            Ok(end) => self.is_ended |= end == CommandEnd::Interrupted,
-            Err(error) => ending.problems.push(error.to_string()),
-        }
         Ok(FinishedRun { ending, record })
     }
 
@@ -228,9 +254,13 @@ impl<'r> RunHost<'r> {
 
     /// What the fleet is asked. Missing agents are waited for without end only if a person can see
     /// it.
-    async fn request(&self, run: PlannedRun) -> anyhow::Result<RunRequest> {
+    async fn request(&self, run: PlannedRun, has_started: bool) -> anyhow::Result<RunRequest> {
         // On a thread of its own: minting takes a while, and agents at hand go on being heard.
-        let request = tokio::task::spawn_blocking(move || run_request::new(&run))
+        let request = tokio::task::spawn_blocking(move || match has_started {
+            true => Ok(run_request::without_files(&run)),
+            false => run_request::new(&run),
+        });
+        let request = request
             .await
             .context("the request for the run was not made")?;
         let mut request = request?;

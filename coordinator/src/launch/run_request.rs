@@ -99,6 +99,25 @@ fn too_large_files(mut files: Vec<&File>) -> Option<String> {
 /// Makes the request for a run. Takes a second if thousands of identities are minted.
 pub(super) fn new(run: &PlannedRun) -> anyhow::Result<RunRequest> {
     let plan = &run.plan;
+    let mut files = RunFiles::default();
+    for file in plan.files() {
+        // The plan's own bytes: a data file can be large.
+        let content = Bytes::from_owner(Arc::clone(&file.content));
+        files.add(file.sha256, content, &Audience::All);
+    }
+    files.let_store(plan);
+    add_client_certificates(&mut files, plan, run.agents);
+    let minted = mint(&mut files, plan, run.agents)?;
+    Ok(RunRequest {
+        files: files.0.into_values().collect(),
+        minted,
+        ..without_files(run)
+    })
+}
+
+/// Makes the request for a run that has started: its agents have all files.
+pub(super) fn without_files(run: &PlannedRun) -> RunRequest {
+    let plan = &run.plan;
     let agents = run.agents;
     let text = plan.canonical_text();
     let load = plan.load();
@@ -107,24 +126,15 @@ pub(super) fn new(run: &PlannedRun) -> anyhow::Result<RunRequest> {
         End::Duration(duration) => Some(load.warm_up + duration),
         End::Requests(_) => None,
     };
-    let mut files = RunFiles::default();
-    for file in plan.files() {
-        // The plan's own bytes: a data file can be large.
-        let content = Bytes::from_owner(Arc::clone(&file.content));
-        files.add(file.sha256, content, &Audience::All);
-    }
-    files.let_store(plan);
-    add_client_certificates(&mut files, plan, agents);
-    let minted = mint(&mut files, plan, agents)?;
     let mapped = plan.data().iter().filter_map(|data| data.place.mapped());
-    Ok(RunRequest {
+    RunRequest {
         run: run.id,
         name: plan.name().to_owned(),
         plan_digest: Digest::from_content(text.as_bytes()),
         plan: text.into(),
-        files: files.0.into_values().collect(),
+        files: Vec::new(),
         unsent_bytes: mapped.map(|file| file.text().len() as u64).sum(),
-        minted,
+        minted: Vec::new(),
         agents,
         firing,
         drain: plan.connection().timeouts.longest(),
@@ -132,7 +142,7 @@ pub(super) fn new(run: &PlannedRun) -> anyhow::Result<RunRequest> {
         rules: rules(plan.fleet(), agents),
         force: run.force,
         tokens: Vec::new(),
-    })
+    }
 }
 
 /// The plan's rules for a fleet of `agents` agents.

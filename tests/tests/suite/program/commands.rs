@@ -92,6 +92,35 @@ fn failure_after_the_run_leaves_its_result_and_fails_the_command_line() {
 }
 
 #[test]
+fn command_after_a_run_follows_the_one_before_it_if_the_run_is_not_made() {
+    // No program listens at port 9, so there is no token for the run.
+    const NO_TOKEN: &str = r#"
+target.builtin = true
+load = { connections = 1, requests = 1 }
+request.auth = "api"
+vars.password = { secret = "x" }
+[auth.api.oauth2]
+token_url = "http://127.0.0.1:9/"
+client = "load"
+secret = "{password}"
+per = "fleet"
+"#;
+    let folder = Folder::with_plan(NO_TOKEN);
+    let output = folder.run(&start(&[
+        "--before",
+        "touch here",
+        "--after",
+        "touch there; echo cannot go back; false",
+    ]));
+    assert_code(&output, 4);
+    let told = told(&output);
+    assert!(told.contains("refused"), "{told}");
+    assert!(told.contains("cannot go back"), "{told}");
+    assert!(folder.path().join("there").exists());
+    folder.assert_nothing_is_left();
+}
+
+#[test]
 fn command_that_does_not_end_is_ended_with_all_that_it_started() {
     let folder = Folder::with_plan(PLAN);
     let begun = Instant::now();
