@@ -193,7 +193,9 @@ impl RecordThread {
         let life_sign = life_sign
             .transpose()
             .context("cannot keep the log's time")?;
-        beginning.feeds.begin(&beginning.kept);
+        if beginning.stored.is_none() {
+            beginning.feeds.begin(&beginning.kept);
+        }
         let (facts, waiting) = mpsc::channel(WAITING_MAX);
         let (shown, live) = watch::channel(None);
         let (keeper, stored) = sync_channel(STORED_MAX);
@@ -278,8 +280,10 @@ impl RecordThread {
 }
 
 impl RecordBeginning {
-    /// The record with everything that is stored.
+    /// The record with everything that is stored. Viewers see none of it before all of it: counts
+    /// that fall to 0 would be taken for those of another run.
     fn catch_up(mut self) -> (KeptRun, DocumentFeeds) {
+        let is_taken_up = self.stored.is_some();
         if let Some((mut stored, decoders)) = self.stored {
             let taken = replay::take_in(&mut self.kept, &mut stored, &decoders);
             // The whole log could be read a moment ago; now the system fails to read it.
@@ -295,6 +299,9 @@ impl RecordBeginning {
             what: FactContent::Whole(Box::new(self.first.what)),
         };
         self.kept.take(first);
+        if is_taken_up {
+            self.feeds.begin(&self.kept);
+        }
         (self.kept, self.feeds)
     }
 }

@@ -12,8 +12,11 @@ use measure::{Counters, HandshakeKind};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Times that get a curve of percentiles.
+/// Times that get a curve of percentiles, and the buckets of monitoring systems.
 const CURVES: [&str; 2] = ["response_time", "service_time"];
+
+/// Times that get only the buckets of monitoring systems.
+const BUCKETS: [&str; 4] = ["first_event", "event_gap", "message_time", "ping_time"];
 
 /// The figures of a set of operations.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -217,9 +220,13 @@ impl Figures {
         let counters = &tally.counters;
         let figure = |(name, headline): (String, Headline)| {
             let figure = TimeFigure::new(&headline, columns);
-            let is_drawn = columns == HistogramColumns::Drawn && CURVES.contains(&name.as_str());
-            let figure = if is_drawn {
+            let is_one_of = |names: &[&str]| {
+                columns == HistogramColumns::Drawn && names.contains(&name.as_str())
+            };
+            let figure = if is_one_of(&CURVES) {
                 figure.with_curve(&headline)
+            } else if is_one_of(&BUCKETS) {
+                figure.with_buckets(&headline)
             } else {
                 figure
             };

@@ -245,8 +245,15 @@ impl TimeFigure {
     /// Adds the curve of percentiles and the exponential histogram.
     pub(crate) fn with_curve(self, headline: &Headline) -> TimeFigure {
         TimeFigure {
-            exponential_histogram: ExponentialHistogram::new(&headline.distribution),
             percentile_curve: headline.percentiles(&curve_percentiles(self.count)),
+            ..self.with_buckets(headline)
+        }
+    }
+
+    /// Adds the exponential histogram.
+    pub(crate) fn with_buckets(self, headline: &Headline) -> TimeFigure {
+        TimeFigure {
+            exponential_histogram: ExponentialHistogram::new(&headline.distribution),
             ..self
         }
     }
