@@ -47,11 +47,7 @@ pub fn report(args: &ReportArgs) -> anyhow::Result<Exit> {
         return Ok(Exit::Usage);
     }
     if args.remake {
-        return match replay::remake(&args.run) {
-            Ok(document) => print_text(&args.format.render(&document, style)),
-            Err(error @ (ReplayError::Folder(_) | ReplayError::Thread(_))) => Err(error.into()),
-            Err(error) => Ok(refuse(error)),
-        };
+        return remake(args, style);
     }
     let baseline = args.baseline.as_deref();
     let compared = match baseline.map(|it| compare::against_baseline(it, &args.run)) {
@@ -63,6 +59,23 @@ pub fn report(args: &ReportArgs) -> anyhow::Result<Exit> {
         Ok(text) => print_text(&text),
         Err(error) => Ok(refuse(error)),
     }
+}
+
+/// Makes the files of a run again, and prints it.
+fn remake(args: &ReportArgs, style: Style) -> anyhow::Result<Exit> {
+    let remade = match replay::remake(&args.run) {
+        Ok(remade) => remade,
+        Err(error @ (ReplayError::Folder(_) | ReplayError::Thread(_))) => return Err(error.into()),
+        Err(error) => return Ok(refuse(error)),
+    };
+    let printed = print_text(&args.format.render(&remade.document, style))?;
+    for why in &remade.unsaved {
+        terminal::say(format_args!("not saved: {why}"));
+    }
+    Ok(match remade.unsaved.is_empty() {
+        true => printed,
+        false => Exit::Failed,
+    })
 }
 
 fn print_text(text: &str) -> anyhow::Result<Exit> {

@@ -1,6 +1,7 @@
 //! Makes a record again from its log, to show a run whose coordinator died or to resume it.
 
 use super::decode_pool::DecodePool;
+use super::finished_record::FinishedRecord;
 use super::kept_run::KeptRun;
 use super::stored_fact::StoredFact;
 use crate::planned_run::PlannedRun;
@@ -199,16 +200,18 @@ pub(crate) fn document(folder: &Path) -> Result<Document, ReplayError> {
 }
 
 /// Makes all files of the run in `folder` again from its log, which no other process may be
-/// writing.
+/// writing. The result says which of them could not be saved.
 ///
 /// # Errors
-/// See [`document`]; or a file cannot be written.
-pub(crate) fn remake(folder: &Path) -> Result<Document, ReplayError> {
+/// See [`document`]; or a file cannot be opened.
+pub(crate) fn remake(folder: &Path) -> Result<FinishedRecord, ReplayError> {
     let (log, _) = RunLog::reopen(&folder.join(LOG))?;
+    // A log that cannot be read is refused before a file is replaced.
+    replay(folder, None)?;
     let replayed = replay(folder, Some(RunFolder::reopen(folder, &log)?))?;
     let state = replayed.state();
     let at = replayed.end.map_or_else(Utc::now, |(at, _)| at);
-    Ok(replayed.record.finish(at, state, None).document)
+    Ok(replayed.record.finish(at, state, None))
 }
 
 /// Takes in all of a log, and makes the files of `folder` again, if there is one.
