@@ -160,11 +160,29 @@ fn beside<T: Comparable>(args: &CompareArgs, pairs: &[SavedPair<'_, T>]) -> anyh
         .iter()
         .map(|document| args.format.render_campaign(document, style))
         .collect();
-    terminal::print(&texts.join("\n"))?;
+    let Some(text) = join_texts(args.format, &texts) else {
+        let (format, variants) = (args.format.name(), texts.len());
+        terminal::say(format_args!(
+            "--format {format}: {variants} variants are in both folders, and a file has one; name \
+             the folders of one variant's run, or write console, markdown or junit"
+        ));
+        return Ok(Exit::Usage);
+    };
+    terminal::print(&text)?;
     let codes = documents
         .iter()
         .map(|document| Exit::from(JobStanding::from_code(document.exit_code(false))));
     Ok(codes.max().unwrap_or(Exit::Passed))
+}
+
+/// Joins what was compared for each variant; `None` if a file of this format has one document.
+fn join_texts(format: Format, texts: &[String]) -> Option<String> {
+    match format {
+        _ if texts.len() < 2 => Some(texts.concat()),
+        Format::Console | Format::Brief | Format::Markdown => Some(texts.join("\n")),
+        Format::Junit => Some(report::junit_suites(texts)),
+        Format::Json | Format::Csv | Format::Html => None,
+    }
 }
 
 fn refuse(error: &SavedError) -> Exit {

@@ -149,8 +149,8 @@ impl CampaignDocument {
 
     /// Returns the exit code: 3 if something cannot be trusted or decided (an invalid run; a
     /// client-bound run with thresholds or `strict`; a search that the client ended; a limit that
-    /// cannot be judged), otherwise 1 if a threshold, a limit or a search's first hold failed,
-    /// otherwise 0.
+    /// cannot be judged), otherwise 1 if a threshold, a limit, a search's first hold or every
+    /// operation of a run failed, otherwise 0.
     #[must_use]
     pub fn exit_code(&self, strict: bool) -> u8 {
         let codes = self.runs.iter().map(|run| run.exit_code(strict));
@@ -203,8 +203,18 @@ impl RunSummary {
         self.conclusion().is_distrusted()
     }
 
+    /// As [`Document::has_no_success`].
+    #[must_use]
+    pub fn has_no_success(&self) -> bool {
+        self.ended > 0 && self.errors >= self.ended
+    }
+
     fn exit_code(&self, strict: bool) -> u8 {
-        self.conclusion().exit_code(strict)
+        let of_operations = match self.has_no_success() {
+            true => crate::exit::THRESHOLD_FAILED,
+            false => 0,
+        };
+        self.conclusion().exit_code(strict).max(of_operations)
     }
 
     fn conclusion(&self) -> Conclusion<'_> {

@@ -288,7 +288,8 @@ impl Document {
     }
 
     /// Returns whether operations ended, and none of them ended ok.
-    pub(crate) fn has_no_success(&self) -> bool {
+    #[must_use]
+    pub fn has_no_success(&self) -> bool {
         self.measured.operations.ended > 0 && self.measured.operations.ok == 0
     }
 }

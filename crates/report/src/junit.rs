@@ -5,6 +5,8 @@ use crate::headline::headline;
 use analysis::{Document, Judgement};
 use std::fmt::Write as _;
 
+const HEAD: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
+
 /// A test case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Case {
@@ -45,6 +47,16 @@ fn verdict_name(document: &Document) -> &'static str {
     }
 }
 
+/// Joins files with one suite each into one file.
+#[must_use]
+pub fn suites(files: &[String]) -> String {
+    let suites = files
+        .iter()
+        .map(|file| file.strip_prefix(HEAD).unwrap_or(file));
+    let suites: String = suites.collect();
+    format!("{HEAD}<testsuites>\n{suites}</testsuites>\n")
+}
+
 /// A complete file with one suite.
 pub(crate) fn suite(name: &str, started_at: &str, seconds: Option<f64>, cases: &[Case]) -> String {
     let failures = cases.iter().filter(|case| case.failure.is_some()).count();
@@ -54,7 +66,7 @@ pub(crate) fn suite(name: &str, started_at: &str, seconds: Option<f64>, cases: &
         number => format!(" skipped=\"{number}\""),
     };
     let time = seconds.map_or_else(String::new, |seconds| format!(" time=\"{seconds:.3}\""));
-    let mut text = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
+    let mut text = HEAD.to_owned();
     let _ = writeln!(
         text,
         "<testsuite name=\"{}\" tests=\"{}\" failures=\"{failures}\" errors=\"0\"{skipped}{time} \
@@ -78,13 +90,12 @@ fn threshold_case(class: &str, judgement: &Judgement) -> Case {
     }
 }
 
-/// The verdict, if the figures do not describe the server.
+/// The verdict, if the figures do not describe the server, or if nothing succeeded.
 fn distrust(document: &Document) -> Option<String> {
     let record = &document.verdict;
     let evidence = record.evidence.join("; ");
-    document
-        .is_distrusted()
-        .then(|| format!("{}: {evidence}", record.verdict.name()))
+    let is_bad = document.is_distrusted() || document.has_no_success();
+    is_bad.then(|| format!("{}: {evidence}", record.verdict.name()))
 }
 
 fn write_case(text: &mut String, case: &Case) {

@@ -27,6 +27,7 @@ pub use flame_graph::flame_graph;
 pub use headline::{campaign_headline, headline};
 pub use hlog::HlogWriter;
 pub use json::{ReadError, read, read_campaign};
+pub use junit::suites as junit_suites;
 pub use merged_hlog::MergedHlog;
 pub use otlp::{otlp, otlp_refusal};
 pub use prometheus::PrometheusFormat;

@@ -43,7 +43,7 @@ fn of_variant(variant: &str, runs: &[&RunSummary]) -> Vec<Case> {
         .collect();
     let bad: Vec<String> = runs
         .iter()
-        .filter(|run| run.is_distrusted())
+        .filter(|run| run.is_distrusted() || run.has_no_success())
         .map(|run| format!("repeat {}: {}", run.repeat + 1, run.verdict.name()))
         .collect();
     let failure = (!bad.is_empty()).then(|| bad.join("; "));

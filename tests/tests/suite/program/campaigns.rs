@@ -516,6 +516,25 @@ fn check_shows_every_run() {
     );
 }
 
+/// Comparisons of several variants are one file of JUnit; other files have one document.
+fn assert_variants_are_joined(folder: &Folder, whole: &str) {
+    let compare = |format| {
+        let limit = "--threshold=rate=99%";
+        folder.run(&["compare", limit, "--format", format, whole, whole])
+    };
+    let junit = compare("junit");
+    assert_code(&junit, 0);
+    let text = stdout(&junit);
+    let number = |word| text.matches(word).count();
+    assert_eq!((number("<?xml"), number("<testsuites>")), (1, 1), "{text}");
+    assert_eq!(number("<testsuite "), 3, "{text}");
+    for format in ["json", "csv", "html"] {
+        let refused = compare(format);
+        assert_code(&refused, 2);
+        assert!(stderr(&refused).contains("3 variants"), "{format}");
+    }
+}
+
 #[test]
 fn saved_runs_are_compared_unless_they_measured_different_things() {
     let folder = Folder::with_plan(&VARIANTS.replace(
@@ -578,6 +597,7 @@ fn saved_runs_are_compared_unless_they_measured_different_things() {
         "{}",
         told(&campaigns)
     );
+    assert_variants_are_joined(&folder, whole);
     let capacity = folder.run(&["compare", "--threshold", "capacity=5%", whole, whole]);
     assert_code(&capacity, 2);
     assert!(
