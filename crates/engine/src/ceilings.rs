@@ -30,8 +30,8 @@ pub(crate) fn check_shares(
     check_connections(plan, shares, policy)
 }
 
-/// A journey counts with all the requests that it can send, and a WebSocket with its messages: the
-/// ceiling is one of requests.
+/// A journey counts with all the requests that it can send, a request with the redirects that it
+/// may follow, and a WebSocket with its messages: the ceiling is one of requests.
 fn check_rate(
     plan: &Plan,
     shares: &[Share],

@@ -273,16 +273,18 @@ impl Plan {
     }
 
     /// Most requests for each unit of the load: 1, or those of the journey and the ways with the
-    /// most steps. Each message and ping over a WebSocket counts as one; infinite if nothing bounds
-    /// those.
+    /// most steps. Each redirect that is followed counts as one, as does each message and ping over
+    /// a WebSocket; infinite if nothing bounds those.
     #[must_use]
     pub fn most_requests_per_unit(&self) -> f64 {
         let steps = self.journeys.iter().map(Journey::most_steps);
         let steps = steps.max().map_or(1.0, |steps| steps as f64);
         let sockets = self.requests.iter();
         let sockets = sockets.filter_map(|request| request.websocket.as_ref());
-        let sent = sockets.map(WebSocket::most_sent);
-        steps * (1.0 + sent.fold(0.0, f64::max))
+        let sent = sockets.map(WebSocket::most_sent).fold(0.0, f64::max);
+        let redirects = self.requests.iter().map(|request| request.redirects);
+        let redirects = f64::from(redirects.max().unwrap_or(0));
+        steps * (1.0 + redirects + sent)
     }
 
     /// Seconds that a journey pauses, on average; 0 without journeys.

@@ -721,3 +721,11 @@ fn what_cannot_share_connections_is_refused_with_its_cure() {
         "{found:?}"
     );
 }
+
+#[test]
+fn redirects_that_may_be_followed_count_as_requests() {
+    let requests = "[[request]]\nname = \"a\"\nredirects = 3\n[[request]]\nname = \"b\"\n";
+    let load = "load = { rate = \"1/s\", duration = \"1s\" }\n";
+    let text = format!("target.url = \"http://a.test\"\n{load}{requests}");
+    assert_eq!(read(&text).unwrap().most_requests_per_unit(), 4.0);
+}
