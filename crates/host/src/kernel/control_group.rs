@@ -189,17 +189,18 @@ impl ControlGroup {
 }
 
 impl GroupCounters {
-    /// What happened since `earlier`; sizes and limits are those of now.
+    /// What happened since `earlier`; sizes and limits are those of now. Nothing has happened in a
+    /// group that was not there then: what it counted before it was seen is of another time.
     #[must_use]
     pub fn since(&self, earlier: &GroupCounters) -> GroupCounters {
         GroupCounters {
             cpu_quota: self.cpu_quota,
             bandwidth: self
                 .bandwidth
-                .map(|now| now.since(&earlier.bandwidth.unwrap_or_default())),
+                .map(|now| now.since(&earlier.bandwidth.unwrap_or(now))),
             memory: self
                 .memory
-                .map(|now| now.since(&earlier.memory.unwrap_or_default())),
+                .map(|now| now.since(&earlier.memory.unwrap_or(now))),
             stalls: self.stalls.since(&earlier.stalls),
         }
     }
@@ -395,6 +396,23 @@ fn ratio(quota: f32, period: f32, text: &KernelText) -> Result<Option<f32>, Host
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn group_that_was_not_there_before_has_done_nothing_since() {
+        let counters = |throttled_periods| GroupCounters {
+            bandwidth: Some(GroupBandwidth {
+                throttled_periods,
+                ..GroupBandwidth::default()
+            }),
+            ..GroupCounters::default()
+        };
+        let throttled = |now: GroupCounters, earlier: &GroupCounters| {
+            let since = now.since(earlier).bandwidth;
+            since.map(|bandwidth| bandwidth.throttled_periods)
+        };
+        assert_eq!(throttled(counters(900), &counters(898)), Some(2));
+        assert_eq!(throttled(counters(900), &GroupCounters::default()), Some(0));
+    }
 
     #[test]
     fn smallest_limit_on_the_way_to_the_root_holds() {
