@@ -6,7 +6,7 @@ use measure::HttpViolation;
 
 /// The overhead of a field beyond its name and value, in a table (RFC 7541 §4.1) and in a list (RFC
 /// 9113 §6.5.2).
-const OVERHEAD: usize = 32;
+pub(super) const OVERHEAD: usize = 32;
 
 /// The relevant part of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,15 +2,21 @@
 //! none: see [`DynamicTable`].
 
 use super::dynamic_table::DynamicTable;
+use super::field::OVERHEAD;
 use super::hpack_error::BadBlock;
 use super::hpack_string::HpackString;
 use super::static_table::STATIC_TABLE;
+use crate::response::MAX_HEAD;
 use std::collections::VecDeque;
 
-/// The fields of the latest block, and those that the dynamic table has.
+/// The fields of the latest block, and those that the dynamic table has. A block can name a long
+/// field hundreds of thousands of times: of one that is refused as too large, only the latest
+/// fields are kept.
 #[derive(Debug, Default)]
 pub(super) struct FieldTexts {
     block: Vec<FieldText>,
+    /// Size of the block so far, with what is not kept.
+    bytes: usize,
     /// As the entries of the [`DynamicTable`]: the newest first.
     table: VecDeque<FieldText>,
 }
@@ -34,6 +40,7 @@ impl FieldTexts {
     /// Begins another block.
     pub(super) fn begin(&mut self) {
         self.block.clear();
+        self.bytes = 0;
     }
 
     /// Names and values of the latest block.
@@ -44,7 +51,9 @@ impl FieldTexts {
 
     /// Notes the field at this index, which exists.
     pub(super) fn note_index(&mut self, index: usize) {
-        self.block.push(self.at(index));
+        if self.bytes <= MAX_HEAD {
+            self.push(self.at(index));
+        }
     }
 
     /// Notes a literal field.
@@ -61,8 +70,17 @@ impl FieldTexts {
             },
         };
         field.value = value.decode()?;
-        self.block.push(field);
+        self.push(field);
         Ok(())
+    }
+
+    fn push(&mut self, field: FieldText) {
+        let size = field.name.len() + field.value.len() + OVERHEAD;
+        self.bytes = self.bytes.saturating_add(size);
+        if self.bytes > MAX_HEAD {
+            self.block.clear();
+        }
+        self.block.push(field);
     }
 
     /// Puts the latest field into the table, as `table` has just done, unless that had no room.
@@ -158,5 +176,21 @@ mod tests {
         hpack::read(b"\x0f\x2f\x01x", &mut table, &mut texts).unwrap();
         let texts = texts.unwrap();
         assert!(texts.of_block().eq([(&b"set-cookie"[..], &b"x"[..])]));
+    }
+
+    #[test]
+    fn field_that_is_named_very_often_takes_no_more_memory_than_a_head_may_have() {
+        let (mut table, mut texts) = (DynamicTable::default(), Some(Box::default()));
+        // A literal of 3,900 bytes that is put into the table, and its index a thousand times.
+        let mut block = b"\x40\x01a\x7f\xbd\x1d".to_vec();
+        block.extend([b'x'; 3_900]);
+        block.extend([0xbe; 1_000]);
+        hpack::read(&block, &mut table, &mut texts).unwrap();
+        let mut texts: Box<FieldTexts> = texts.unwrap();
+        let bytes: usize = texts.of_block().map(|(_, value)| value.len()).sum();
+        assert!((3_900..=MAX_HEAD).contains(&bytes), "{bytes}");
+        texts.begin();
+        texts.note_index(62);
+        assert_eq!(texts.of_block().count(), 1, "the next block is whole");
     }
 }

@@ -80,6 +80,9 @@ impl Worker {
         let Some((connection, operation)) = self.seats.both(slot) else {
             return false;
         };
+        if !connection.is_open() {
+            return false; // it went as early data, and the handshake's time is up
+        }
         let since = self.requests.timeout_from(operation, sent_at);
         if self.deadlines.answer_due(since) <= now {
             return false;

@@ -9,6 +9,7 @@ use std::io::{Error, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 const TOO_EARLY: &[u8] = b"HTTP/1.1 425 Too Early\r\nContent-Length: 0\r\n\r\n";
 const TOO_EARLY_AND_CLOSED: &[u8] =
@@ -114,4 +115,29 @@ fn request_that_was_too_early_is_sent_again_after_the_handshake() {
         let came = [&came.early, &came.late].map(|came| came.load(Ordering::SeqCst));
         assert_eq!(came, [2, 4 + again], "{case}");
     }
+}
+
+#[test]
+fn handshake_with_early_data_has_no_longer_than_any_other() {
+    let (server, _) = listen(OK);
+    // It passes the first connection on, and never answers another.
+    let relay = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = relay.local_addr().unwrap();
+    std::thread::spawn(move || {
+        let (mut here, _) = relay.accept().unwrap();
+        let mut there = TcpStream::connect(server).unwrap();
+        let (mut back, mut forth) = (there.try_clone().unwrap(), here.try_clone().unwrap());
+        std::thread::spawn(move || std::io::copy(&mut back, &mut forth));
+        let _ = std::io::copy(&mut here, &mut there);
+        let _silent: Vec<TcpStream> = relay.incoming().flatten().collect();
+    });
+    let text = format!(
+        "target.url = \"https://{address}/\"\ntls = {{ verify = \"none\", resumption = \"always\", \
+         early_data = true }}\nload = {{ connections = 1, requests = 2 }}\n[connection]\nrequests \
+         = 1\ntimeouts = {{ handshake = \"300ms\", request = \"25s\" }}\n"
+    );
+    let begun = Instant::now();
+    let counters = run(parse(&text, None)).measured();
+    assert_eq!((counters.ok, counters.timed_out), (1, 1), "{counters:?}");
+    assert!(begun.elapsed() < Duration::from_secs(20));
 }
