@@ -247,6 +247,7 @@ mod tests {
             let mut out = Vec::new();
             let values = Values {
                 seq,
+                is_warm_up: seq >= WARM_UP,
                 ..Values::default()
             };
             self.requests

@@ -52,6 +52,8 @@ pub(crate) struct Users {
     measured: UserOperations,
     /// When the last of a fixed number of operations began, run clock; 0 if there was none.
     last_begun_at: u64,
+    /// Run clock.
+    measured_from: u64,
 }
 
 /// Users who share connections.
@@ -227,7 +229,10 @@ impl LoadSource {
     #[inline]
     pub(crate) fn dry_from(&self) -> u64 {
         match self {
-            LoadSource::Closed(users) if users.measured.remaining() == Some(0) => 0,
+            // A worker that has none of the measured operations still has its part of the warm-up.
+            LoadSource::Closed(users) if users.measured.remaining() == Some(0) => {
+                users.measured_from.min(users.last_end)
+            }
             LoadSource::Closed(users) => users.last_end,
             LoadSource::Open(arrivals) if arrivals.next_at().is_none() => arrivals.dry_from(),
             LoadSource::Open(_) => u64::MAX,
@@ -284,6 +289,7 @@ impl Users {
             warm_up: Box::new(measured.warm_up()),
             measured,
             last_begun_at: 0,
+            measured_from: timeline.measured_from,
         }
     }
 

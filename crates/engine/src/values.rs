@@ -66,6 +66,9 @@ impl ColumnSource {
 pub(crate) struct Values {
     pub(crate) user: u64,
     pub(crate) seq: u64,
+    /// Whether the operation belongs to the warm-up. A step of a journey that began in the warm-up
+    /// may not, though it has the journey's number.
+    pub(crate) is_warm_up: bool,
     pub(crate) random: u64,
     /// When the operation's bytes are written, in nanoseconds since 1970; 0 if its request has no
     /// timestamp.
@@ -92,6 +95,7 @@ impl Values {
         Values {
             user,
             seq: Values::number(operation.id.period, operation.seq),
+            is_warm_up: operation.id.period == Period::WarmUp,
             random: operation.random,
             unix_ns: 0,
             journey: None,
@@ -125,10 +129,9 @@ impl Values {
 
     /// The part of the run that the operation belongs to.
     pub(crate) fn period(&self) -> Period {
-        if self.seq < Values::WARM_UP_FROM {
-            Period::Measured
-        } else {
-            Period::WarmUp
+        match self.is_warm_up {
+            true => Period::WarmUp,
+            false => Period::Measured,
         }
     }
 

@@ -212,11 +212,13 @@ impl Worker {
     #[cold]
     pub(super) fn note_waiting_steps(&mut self) {
         let now = self.clock.now();
-        for waiting in self.queue.iter_mut().rev().take(QUEUED_AT_ONCE) {
+        let mut arrivals = 0;
+        for waiting in self.queue.iter_mut().rev() {
             match waiting {
                 Waiting::Step { since, .. } if since.is_none() => *since = Some(now),
                 Waiting::Step { .. } => break, // those before it have been noted
-                Waiting::Arrival(_) => {}
+                Waiting::Arrival(_) if arrivals == QUEUED_AT_ONCE => break,
+                Waiting::Arrival(_) => arrivals += 1,
             }
         }
     }

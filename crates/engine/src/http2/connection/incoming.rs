@@ -428,9 +428,9 @@ impl Http2Connection {
         if stream.content_length.is_some_and(|length| came != length) {
             return self.break_off(id, lane, self.wrong_length(lane));
         }
-        if stream.upload.is_some() || (self.has_sockets && self.is_socket(lane)) {
+        if stream.upload.is_some() || (self.has_sockets && self.asks_for_socket(lane)) {
             // The peer answered before it had the whole request, and does not need the rest (RFC
-            // 9113 §8.1), or it ended a socket that we have not closed.
+            // 9113 §8.1), or it refused a socket, or ended one that we have not closed.
             frame::put_number(&mut self.out, kind::RST_STREAM, id, code::CANCEL);
         }
         self.end(id);

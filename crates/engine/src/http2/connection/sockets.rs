@@ -77,10 +77,10 @@ impl Http2Connection {
         self.events.retain(|event| event.lane() != Some(lane));
     }
 
-    /// Whether the lane's latest stream is a socket.
-    pub(super) fn is_socket(&self, lane: u32) -> bool {
+    /// Whether the lane's latest stream asked for a socket, which the peer may have refused.
+    pub(super) fn asks_for_socket(&self, lane: u32) -> bool {
         let watch = self.streams[lane as usize].watch.as_ref();
-        watch.is_some_and(|watch| watch.has_socket())
+        watch.is_some_and(|watch| watch.wants_socket())
     }
 
     fn socket(&mut self, lane: u32) -> Option<&mut SocketSession> {
