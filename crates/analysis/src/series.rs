@@ -67,6 +67,10 @@ pub struct Row {
     pub in_service: f64,
     /// Response times of operations *intended* in it: the number known so far.
     pub response_time_count: u64,
+    /// Operations *intended* in it that failed, but for those that timed out or were never sent:
+    /// none of these response times is theirs. Missing in results of earlier versions.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub failed_due: u64,
     /// Arithmetic mean of these response times.
     pub response_time_mean_ns: f64,
     /// Their 50th percentile.
@@ -263,10 +267,13 @@ impl SeriesBuilder {
             // Nothing is recorded before it is due; an agent that claims otherwise must not open
             // rows at will.
             let number = intended.min(second) / self.row_seconds;
-            let times = &mut self.rows.entry(number).or_default().response_times;
-            times.take(outcome, distribution);
+            let row = self.rows.entry(number).or_default();
+            if outcome == Outcome::Failed {
+                add(&mut row.counts.failed_due, distribution.count);
+            }
+            row.response_times.take(outcome, distribution);
             if number < self.packed_below {
-                times.pack();
+                row.response_times.pack();
             }
             self.make_room();
         }
@@ -487,6 +494,11 @@ impl Row {
             .fold(self.ended, |sum, (_, &count)| sum.saturating_add(count))
     }
 
+    /// Returns the operations that were due in it, as far as is known.
+    pub(crate) fn due(&self) -> u64 {
+        self.response_time_count.saturating_add(self.failed_due)
+    }
+
     /// Adds the counts of `other`.
     fn add(&mut self, other: &Row) {
         let sums = [
@@ -499,6 +511,7 @@ impl Row {
             (&mut self.wire_sent_bytes, other.wire_sent_bytes),
             (&mut self.connections_opened, other.connections_opened),
             (&mut self.events, other.events),
+            (&mut self.failed_due, other.failed_due),
             (&mut self.journeys_begun, other.journeys_begun),
             (&mut self.journeys_completed, other.journeys_completed),
             (&mut self.journeys_failed, other.journeys_failed),
@@ -622,6 +635,7 @@ mod tests {
         assert_eq!(rows[0].phase_parts_ns, parts);
         assert_eq!(parts.values().sum::<u64>(), 15_000_000, "the mean of both");
         assert_eq!(rows[0].phase_means_ns["connect"], 4_000_000, "of one");
+        assert_eq!((rows[0].response_time_count, rows[0].failed_due), (2, 1));
     }
 
     #[test]

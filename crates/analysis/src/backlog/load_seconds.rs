@@ -25,6 +25,8 @@ pub(super) struct OfferedSecond {
     pub(super) from_s: f64,
     pub(super) to_s: f64,
     pub(super) due: f64,
+    /// Those of them that have a response time: failures have none.
+    pub(super) timed: f64,
     /// Mean response time of the operations due in it, of all steps together.
     pub(super) response_s: f64,
     /// Scatter of response times within it, about one standard deviation.
@@ -102,7 +104,7 @@ impl LoadSeconds {
     /// shortest, extrapolated back to its start if the next second is slower. In front of an
     /// overloaded server even the first second has a queue.
     pub(super) fn unqueued_s(&self) -> f64 {
-        let seconds = self.seconds.iter().filter(|second| second.due > 0.0);
+        let seconds = self.seconds.iter().filter(|second| second.timed > 0.0);
         let times: Vec<f64> = seconds.map(|second| second.response_s).collect();
         let next = times.iter().skip(1).chain(times.last());
         let at_begin = times.iter().zip(next);
@@ -114,7 +116,7 @@ impl LoadSeconds {
 impl OfferedSecond {
     fn new(row: &Row, before: f64, operations_each: f64) -> OfferedSecond {
         let from_s = f64::from(row.second);
-        let due = row.response_time_count as f64;
+        let due = row.due() as f64;
         let above_median = |ns: u64| ns.saturating_sub(row.response_time_p50_ns) as f64 / SECOND;
         let by_p90 = above_median(row.response_time_p90_ns) / P90_SIGMAS;
         let by_p99 = above_median(row.response_time_p99_ns) / P99_SIGMAS;
@@ -122,6 +124,7 @@ impl OfferedSecond {
             from_s,
             to_s: from_s + f64::from(row.seconds.max(1)),
             due: due / operations_each,
+            timed: row.response_time_count as f64 / operations_each,
             response_s: row.response_time_mean_ns / SECOND * operations_each,
             spread_s: by_p90.max(by_p99) * operations_each,
             backlog: before + due - row.ended as f64,
@@ -139,16 +142,35 @@ fn take_last(seconds: &mut Vec<OfferedSecond>, last: OfferedSecond, whole_s: f64
     let is_course = seconds.len() > 1;
     match seconds.last_mut() {
         Some(before) if is_course && last.length_s() < TAIL_MIN * whole_s => {
-            let due = before.due + last.due;
-            let sum = before.response_s * before.due + last.response_s * last.due;
+            let timed = before.timed + last.timed;
+            let sum = before.response_s * before.timed + last.response_s * last.timed;
             *before = OfferedSecond {
                 from_s: before.from_s,
-                due,
-                response_s: if due > 0.0 { sum / due } else { 0.0 },
+                due: before.due + last.due,
+                timed,
+                response_s: if timed > 0.0 { sum / timed } else { 0.0 },
                 spread_s: before.spread_s.max(last.spread_s),
                 ..last
             };
         }
         _ => seconds.push(last),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operations_that_fail_at_once_do_not_hide_those_that_pile_up() {
+        let row = Row {
+            response_time_count: 850,
+            failed_due: 150,
+            ended: 950,
+            ..Row::default()
+        };
+        let second = OfferedSecond::new(&row, 10.0, 1.0);
+        let numbers = (second.due, second.timed, second.backlog);
+        assert_eq!(numbers, (1_000.0, 850.0, 60.0));
     }
 }

@@ -75,9 +75,12 @@ impl PartGrowth<'_> {
     /// Returns the mean number of operations under way or waiting: arrivals times their response
     /// time (Little's law).
     pub(super) fn under_way(&self) -> f64 {
+        let timed: f64 = self.seconds.iter().map(|second| second.timed).sum();
         let time = self.seconds.iter();
-        let time: f64 = time.map(|second| second.due * second.response_s).sum();
-        time / self.length_s().max(f64::MIN_POSITIVE)
+        let time: f64 = time.map(|second| second.timed * second.response_s).sum();
+        // Failures have no response time: that of the others stands for it.
+        let all = if timed > 0.0 { self.due() / timed } else { 1.0 };
+        all * time / self.length_s().max(f64::MIN_POSITIVE)
     }
 
     /// Returns by how much the backlog grew.
@@ -150,7 +153,7 @@ impl PartGrowth<'_> {
 
     /// Estimates the slowing from the mean response times of equal pieces.
     fn by_blocks(&self) -> Option<Slowing> {
-        let seconds = self.seconds.iter().filter(|second| second.due > 0.0);
+        let seconds = self.seconds.iter().filter(|second| second.timed > 0.0);
         let seconds: Vec<&OfferedSecond> = seconds.collect();
         let per_block = seconds.len().div_ceil(BLOCKS_MAX).max(1);
         let blocks: Vec<(f64, f64)> = seconds.chunks(per_block).map(mean_response).collect();
@@ -173,7 +176,7 @@ impl PartGrowth<'_> {
     /// Returns the error for a random walk whose steps scatter answers as much as they scatter
     /// within a second.
     fn walk(&self) -> f64 {
-        let is_telling = |second: &OfferedSecond| second.due >= SPREAD_DUE_MIN;
+        let is_telling = |second: &OfferedSecond| second.timed >= SPREAD_DUE_MIN;
         if !self.seconds.iter().all(is_telling) {
             return f64::INFINITY;
         }
@@ -185,11 +188,12 @@ impl PartGrowth<'_> {
 
 /// Returns the middle of some seconds, and the mean response time of what was due in them.
 fn mean_response(seconds: &[&OfferedSecond]) -> (f64, f64) {
-    let due: f64 = seconds.iter().map(|second| second.due).sum();
-    let time = seconds.iter().map(|it| it.due * it.response_s).sum::<f64>();
+    let timed: f64 = seconds.iter().map(|second| second.timed).sum();
+    let time = seconds.iter().map(|it| it.timed * it.response_s);
+    let time = time.sum::<f64>();
     let from = seconds.first().map_or(0.0, |first| first.from_s);
     let to = seconds.last().map_or(0.0, |last| last.to_s);
-    (f64::midpoint(from, to), time / due)
+    (f64::midpoint(from, to), time / timed)
 }
 
 /// Returns the possible error of the mean of `number` values with this standard deviation; infinite

@@ -125,8 +125,7 @@ pub(super) fn whole_rows(document: &Document) -> impl Iterator<Item = &Row> {
 /// out.
 fn not_carried(document: &Document) -> CountedSeconds {
     let is_behind = |row: &&Row| {
-        // Response times are kept by the second in which they were due.
-        let due = row.response_time_count as f64;
+        let due = row.due() as f64;
         due - row.ended as f64 > (GROWTH_SHARE_MAX * due).max(SIGMAS * due.sqrt())
     };
     let behind = CountedSeconds::over(measured(document).filter(is_behind));

@@ -102,7 +102,7 @@ fn halves(document: &Document, machine: &MachineResult) -> Option<[Losses; 2]> {
 /// Returns the load offered in a second: arrivals, or users under way.
 fn load(document: &Document, row: &Row) -> f64 {
     match document.plan.load {
-        LoadRecord::Open { .. } => row.response_time_count as f64 / f64::from(row.seconds.max(1)),
+        LoadRecord::Open { .. } => row.due() as f64 / f64::from(row.seconds.max(1)),
         LoadRecord::Closed { .. } => row.in_service,
     }
 }
