@@ -20,6 +20,8 @@ pub(super) struct Http1Lane {
     watch: Option<Box<AnswerWatch>>,
     /// Bytes arrived that no request had asked for.
     unsolicited: bool,
+    /// Leave to send the body arrived, and was not reported yet.
+    has_leave: bool,
 }
 
 /// How far a request and its answer have got.
@@ -34,7 +36,7 @@ enum LaneExchange {
     Arrived,
     /// The same, with events of a streamed answer.
     Streamed,
-    /// Some of the answer has arrived: the leave to send the body.
+    /// The same, with the leave to send the body.
     Continued,
     /// The answer is incomplete, and what has arrived of it was reported.
     Reported,
@@ -96,9 +98,12 @@ impl Http1Lane {
         };
         let taken = self.parser.feed_past(bytes, &mut **watch);
         let taken = taken.map_err(|why| why.kind())?;
+        // A read can bring more after the leave, in several pieces.
+        self.has_leave |= watch.body_leave().take_given();
+        self.has_leave &= !self.parser.is_whole();
         if watch.has_news() {
             self.exchange = LaneExchange::Streamed;
-        } else if !self.parser.is_whole() && watch.body_leave().take_given() {
+        } else if self.has_leave {
             self.exchange = LaneExchange::Continued;
         } else if taken > 0 {
             self.exchange = LaneExchange::Arrived;
@@ -115,11 +120,15 @@ impl Http1Lane {
     pub(super) fn poll(&mut self) -> Option<LaneEvent> {
         match self.exchange {
             LaneExchange::Streamed => {
-                self.exchange = LaneExchange::Arrived;
+                self.exchange = match self.has_leave {
+                    true => LaneExchange::Continued,
+                    false => LaneExchange::Arrived,
+                };
                 Some(LaneEvent::Events { lane: 0 })
             }
             LaneExchange::Continued => {
                 self.exchange = LaneExchange::Arrived;
+                self.has_leave = false;
                 Some(LaneEvent::Continued)
             }
             LaneExchange::Arrived if self.parser.is_whole() => {
@@ -152,6 +161,7 @@ impl Http1Lane {
                 | LaneExchange::Reported
         );
         self.exchange = LaneExchange::Idle;
+        self.has_leave = false;
     }
 
     /// The connection has ended as the peer meant it to. Returns whether that completes the answer.
@@ -277,5 +287,21 @@ mod tests {
             let is_answered = matches!(lane.poll(), Some(LaneEvent::Answered { lane: 0 }));
             assert_eq!(is_answered, answered);
         }
+    }
+
+    #[test]
+    fn leave_to_send_the_body_is_told_whatever_comes_with_it() {
+        let mut lane = Http1Lane::default();
+        let checks = Arc::new(AnswerChecks::default());
+        lane.expect(false, Some(&checks)).unwrap();
+        lane.hold_body();
+        for head in ["100 Continue", "100 Continue", "103 Early Hints"] {
+            let head = format!("HTTP/1.1 {head}\r\n\r\n");
+            lane.feed(head.as_bytes(), false).unwrap();
+        }
+        assert!(matches!(lane.poll(), Some(LaneEvent::Continued)));
+        assert!(matches!(lane.poll(), Some(LaneEvent::Progress { lane: 0 })));
+        lane.feed(ANSWER, false).unwrap();
+        assert!(matches!(lane.poll(), Some(LaneEvent::Answered { lane: 0 })));
     }
 }
