@@ -75,6 +75,8 @@ struct MachineReading {
     machine: MachineTimes,
     stalls: StallTotals,
     memory: MemoryState,
+    /// The control group whose limits count, and what they did.
+    limited: ControlGroup,
     group: GroupCounters,
     network: NetworkReading,
     processes: Vec<ProcessReading>,
@@ -272,19 +274,21 @@ impl MachineWatch {
         let files = &self.files;
         let sampler = Sampler::on(files.clone(), process);
         let network = NetworkReading::read(files, process)?;
-        let group = match &self.group {
+        let limited = match &self.group {
             // It may come later, and anew with each start of what is in it.
-            Some(folder) => match ControlGroup::at(files, folder) {
-                Some(group) => group.counters(files)?,
-                None => GroupCounters::default(),
-            },
-            None => sampler.group()?,
+            Some(folder) => ControlGroup::at(files, folder),
+            None => Some(ControlGroup::read(files, process)?),
+        };
+        let group = match &limited {
+            Some(limited) => limited.counters(files)?,
+            None => GroupCounters::default(),
         };
         let reading = MachineReading {
             at_ns: Sampler::now(),
             machine: sampler.machine_times()?,
             stalls: sampler.stalls()?,
             memory: sampler.memory()?,
+            limited: limited.unwrap_or_default(),
             group,
             network,
             processes: Vec::new(),
@@ -365,13 +369,20 @@ impl MachineReading {
         let memory = self.memory.since(&earlier.memory);
         let stalls = self.stalls.since(&earlier.stalls);
         let stall = |time: Option<StallTime>| Some(share(time?.some_ns, elapsed_ns).min(1.0));
+        // If the first process has ended, the next one may be in another group.
+        let is_same_group = self.limited == earlier.limited;
+        let before = if is_same_group {
+            &earlier.group
+        } else {
+            &self.group
+        };
         let observation = Observation {
             elapsed_ns,
             running: self.machine.running.saturating_sub(1) as u32,
             cpu_stall: stall(stalls.cpu),
             memory_stall: stall(stalls.memory),
             io_stall: stall(stalls.io),
-            group: group(&self.group.since(&earlier.group)),
+            group: group(&self.group.since(before)),
             memory_available_bytes: memory.available_bytes,
             swapped_pages: memory.swapped_in.saturating_add(memory.swapped_out),
             major_faults: memory.major_faults,

@@ -8,7 +8,7 @@ use crate::HostError;
 const UNIFIED: [&str; 2] = ["sys/fs/cgroup", "sys/fs/cgroup/unified"];
 
 /// The groups of a process in the hierarchies of both versions, as paths in them.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct ControlGroup {
     /// The group in version 2.
     unified: Option<String>,

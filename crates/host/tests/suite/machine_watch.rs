@@ -483,6 +483,11 @@ fn group_is_chosen_by_its_folder() {
     missing.begin().unwrap();
     assert_eq!(missing.missing_group(), Some(other));
     assert_eq!(missing.observe(&[]).unwrap().group, None);
+    // It comes, and has been stopped before.
+    let groups = root.path().join("sys/fs/cgroup/system.slice");
+    copy(&groups.join("web.service"), &groups.join("other.service"));
+    let come = missing.observe(&[]).unwrap().group.unwrap();
+    assert_eq!((come.quota, come.throttled), (Some(0.5), 0.0));
     let mut whole = watch();
     whole.begin().unwrap();
     assert_eq!(whole.observe(&[]).unwrap().group, None);
