@@ -145,6 +145,7 @@ impl OtlpPusher {
             Err(error) => Err(FailedPush {
                 why: error.to_string(),
                 pause: None,
+                is_taken: false,
             }),
         };
         if let Err(FailedPush {
@@ -155,7 +156,7 @@ impl OtlpPusher {
         }
         self.tell(pushed.as_ref().err());
         // A document that did not arrive is sent again.
-        if pushed.is_ok() {
+        if pushed.map_or_else(|failed| failed.is_taken, |()| true) {
             self.pushed = Some(document);
         }
     }
@@ -165,7 +166,8 @@ impl OtlpPusher {
         let name = &self.name;
         let line = match (failed, self.is_failing) {
             (Some(failed), false) => format!(
-                "no metrics at {name}: {}; the run goes on, and each push has all figures so far",
+                "{} metrics at {name}: {}; the run goes on, and each push has all figures so far",
+                if failed.is_taken { "not all" } else { "no" },
                 failed.why
             ),
             (None, true) => format!("metrics at {name} again"),

@@ -45,6 +45,8 @@ pub(super) struct FailedPush {
     pub(super) why: String,
     /// How long the collector asks not to be pushed to.
     pub(super) pause: Option<Duration>,
+    /// Whether it took all but some points: OTLP forbids to send the same again.
+    pub(super) is_taken: bool,
 }
 
 struct CollectorTls {
@@ -87,6 +89,7 @@ impl OtlpCollector {
                  4317 is gRPC"
             ),
             pause: None,
+            is_taken: false,
         })?;
         judge(&head, &answer)
     }
@@ -179,7 +182,11 @@ fn judge(head: &Response<()>, answer: &[u8]) -> Result<(), FailedPush> {
     let status = head.status();
     if status.is_success() {
         return match report::otlp_refusal(answer) {
-            Some(why) => Err(FailedPush { why, pause: None }),
+            Some(why) => Err(FailedPush {
+                why,
+                pause: None,
+                is_taken: true,
+            }),
             None => Ok(()),
         };
     }
@@ -201,6 +208,7 @@ fn judge(head: &Response<()>, answer: &[u8]) -> Result<(), FailedPush> {
     Err(FailedPush {
         why: format!("it answers {status}{cure}"),
         pause: pause.map(|pause| pause.min(PAUSE_MAX)),
+        is_taken: false,
     })
 }
 
@@ -223,6 +231,13 @@ mod tests {
         assert_eq!(pause(429, Some("86400")), Some(PAUSE_MAX));
         assert_eq!(pause(503, Some("Fri, 31 Dec 2027 23:59:59 GMT")), None);
         assert_eq!(pause(400, Some("7")), None);
+        let head = Response::builder().status(200).body(()).unwrap();
+        let partial = judge(&head, b"\x0a\x05\x08\x03\x12\x01x").unwrap_err();
+        assert!(
+            partial.is_taken && partial.pause.is_none(),
+            "{}",
+            partial.why
+        );
         let why = failed(401, None).unwrap_err().1;
         assert!(why.contains("OTEL_EXPORTER_OTLP_HEADERS"), "{why}");
     }
