@@ -164,7 +164,7 @@ fn beside<T: Comparable>(args: &CompareArgs, pairs: &[SavedPair<'_, T>]) -> anyh
         let (format, variants) = (args.format.name(), texts.len());
         terminal::say(format_args!(
             "--format {format}: {variants} variants are in both folders, and a file has one; name \
-             the folders of one variant's run, or write console, markdown or junit"
+             the folder of one run of a variant on each side, or write console, markdown or junit"
         ));
         return Ok(Exit::Usage);
     };

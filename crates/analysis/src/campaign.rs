@@ -153,7 +153,10 @@ impl CampaignDocument {
     /// operation of a run failed, otherwise 0.
     #[must_use]
     pub fn exit_code(&self, strict: bool) -> u8 {
-        let codes = self.runs.iter().map(|run| run.exit_code(strict));
+        let codes = self.runs.iter().map(|run| match self.has_failed(run) {
+            true => run.exit_code(strict).max(crate::exit::THRESHOLD_FAILED),
+            false => run.exit_code(strict),
+        });
         let codes = codes.chain(self.searches.iter().map(|search| of_search(&search.search)));
         let codes = codes.chain(self.limits.iter().map(|limit| of_limit(limit.outcome)));
         let codes = codes.chain(
@@ -163,6 +166,13 @@ impl CampaignDocument {
         );
         // 3 comes before 1, and 1 before 0.
         codes.max().unwrap_or(0)
+    }
+
+    /// Returns whether no operation of one of its runs succeeded, and that counts: in a comparison
+    /// of saved runs the limits decide.
+    #[must_use]
+    pub fn has_failed(&self, run: &RunSummary) -> bool {
+        self.limits.is_empty() && run.ended > 0 && run.errors >= run.ended
     }
 }
 
@@ -203,18 +213,8 @@ impl RunSummary {
         self.conclusion().is_distrusted()
     }
 
-    /// As [`Document::has_no_success`].
-    #[must_use]
-    pub fn has_no_success(&self) -> bool {
-        self.ended > 0 && self.errors >= self.ended
-    }
-
     fn exit_code(&self, strict: bool) -> u8 {
-        let of_operations = match self.has_no_success() {
-            true => crate::exit::THRESHOLD_FAILED,
-            false => 0,
-        };
-        self.conclusion().exit_code(strict).max(of_operations)
+        self.conclusion().exit_code(strict)
     }
 
     fn conclusion(&self) -> Conclusion<'_> {

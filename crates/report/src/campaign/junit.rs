@@ -12,7 +12,7 @@ use analysis::{
 pub(crate) fn render(campaign: &CampaignDocument) -> String {
     let variants = runs_by_variant(&campaign.runs).into_iter();
     let mut cases: Vec<Case> = variants
-        .flat_map(|(variant, runs)| of_variant(variant, &runs))
+        .flat_map(|(variant, runs)| of_variant(campaign, variant, &runs))
         .collect();
     cases.extend(campaign.limits.iter().map(limit));
     cases.extend(campaign.searches.iter().map(search));
@@ -36,16 +36,21 @@ fn runs_by_variant(runs: &[RunSummary]) -> Vec<(&str, Vec<&RunSummary>)> {
 }
 
 /// A threshold fails if it fails in any repeat.
-fn of_variant(variant: &str, runs: &[&RunSummary]) -> Vec<Case> {
+fn of_variant(campaign: &CampaignDocument, variant: &str, runs: &[&RunSummary]) -> Vec<Case> {
     let thresholds = runs.first().map_or(0, |run| run.thresholds.len());
     let mut cases: Vec<Case> = (0..thresholds)
         .filter_map(|index| threshold(variant, runs, index))
         .collect();
-    let bad: Vec<String> = runs
-        .iter()
-        .filter(|run| run.is_distrusted() || run.has_no_success())
-        .map(|run| format!("repeat {}: {}", run.repeat + 1, run.verdict.name()))
-        .collect();
+    let why_bad = |run: &RunSummary| match () {
+        () if run.is_distrusted() => Some(run.verdict.name()),
+        () if campaign.has_failed(run) => Some("every operation failed"),
+        () => None,
+    };
+    let bad = runs.iter().filter_map(|run| {
+        let why = why_bad(run)?;
+        Some(format!("repeat {}: {why}", run.repeat + 1))
+    });
+    let bad: Vec<String> = bad.collect();
     let failure = (!bad.is_empty()).then(|| bad.join("; "));
     cases.push(Case {
         class: variant.to_owned(),
