@@ -40,7 +40,8 @@ pub struct JoinArgs {
     pub allow: Vec<String>,
 
     /// Refuse plans that ask this agent for a higher rate, such as 100/s or 6000/m (a number alone
-    /// is per second); also refuses closed loops, whose rate is not known beforehand
+    /// is per second), with all redirects, steps of journeys and messages that there can be; also
+    /// refuses closed loops, whose rate is not known beforehand
     #[arg(long, value_name = "RATE", value_parser = parse_rate)]
     pub max_rate: Option<Rate>,
 

@@ -13,9 +13,13 @@ use run_folder::CAMPAIGN;
 use std::fmt::Display;
 use std::path::PathBuf;
 
+const EXIT_CODES: &str = "\
+Exit code: 0 if the run could be printed, whatever its own result was; 4 if
+--remake could not save a file.";
+
 /// `coordinator report`, as typed.
 #[derive(Debug, Args)]
-#[command(after_help = "Exit code: 0 if the run could be printed, whatever its own result was.")]
+#[command(after_help = EXIT_CODES)]
 pub struct ReportArgs {
     /// Output format: console, brief, json, junit, markdown, csv or html
     #[arg(long, value_name = "FORMAT", default_value = "console")]
@@ -68,10 +72,10 @@ fn remake(args: &ReportArgs, style: Style) -> anyhow::Result<Exit> {
         Err(error @ (ReplayError::Folder(_) | ReplayError::Thread(_))) => return Err(error.into()),
         Err(error) => return Ok(refuse(error)),
     };
-    let printed = print_text(&args.format.render(&remade.document, style))?;
     for why in &remade.unsaved {
         terminal::say(format_args!("not saved: {why}"));
     }
+    let printed = print_text(&args.format.render(&remade.document, style))?;
     Ok(match remade.unsaved.is_empty() {
         true => printed,
         false => Exit::Failed,

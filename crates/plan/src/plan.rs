@@ -279,12 +279,11 @@ impl Plan {
     pub fn most_requests_per_unit(&self) -> f64 {
         let steps = self.journeys.iter().map(Journey::most_steps);
         let steps = steps.max().map_or(1.0, |steps| steps as f64);
-        let sockets = self.requests.iter();
-        let sockets = sockets.filter_map(|request| request.websocket.as_ref());
-        let sent = sockets.map(WebSocket::most_sent).fold(0.0, f64::max);
-        let redirects = self.requests.iter().map(|request| request.redirects);
-        let redirects = f64::from(redirects.max().unwrap_or(0));
-        steps * (1.0 + redirects + sent)
+        let more = self.requests.iter().map(|request| {
+            let socket = request.websocket.as_ref();
+            f64::from(request.redirects) + socket.map_or(0.0, WebSocket::most_sent)
+        });
+        steps * (1.0 + more.fold(0.0, f64::max))
     }
 
     /// Seconds that a journey pauses, on average; 0 without journeys.
