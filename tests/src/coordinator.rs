@@ -192,6 +192,15 @@ impl Coordinator {
         kill(self.id(), signal);
     }
 
+    /// Whether it has ended.
+    ///
+    /// # Panics
+    /// If the system does not say.
+    #[must_use]
+    pub fn has_ended(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
+    }
+
     /// Waits for its end.
     ///
     /// # Panics

@@ -23,8 +23,15 @@ fn throttled_once(load: &str) -> Tried {
     };
     let load = format!("{load}, duration = \"{}ms\"", MEASURED.as_millis());
     let plan = plan(&server.url(), &load, "");
-    let coordinator = CoordinatorCommand::local_by(quota.command(), &plan).spawn();
-    wait_until("load", || (!server.exchanges().is_empty()).then_some(()));
+    let mut coordinator = CoordinatorCommand::local_by(quota.command(), &plan).spawn();
+    let has_begun = wait_until("load, or the end", || {
+        let has_begun = !server.exchanges().is_empty();
+        (has_begun || coordinator.has_ended()).then_some(has_begun)
+    });
+    if !has_begun {
+        // Beside other programs it may sleep through all of the run.
+        return Err(format!("nothing was sent: {}", coordinator.wait()));
+    }
     let before = quota.throttled();
     std::thread::sleep(MEASURED);
     let throttled = quota.throttled() - before;
