@@ -15,7 +15,7 @@ use clap::builder::NonEmptyStringValueParser;
 use exposition::OtlpEndpoint;
 use plan::{Campaign, MappedFile, Search};
 use report::Format;
-use run_folder::{BegunRun, ChosenName, RunOrigin, in_words};
+use run_folder::{BegunRun, ChosenName, RunOrigin, behind_link, in_words};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};
@@ -201,7 +201,8 @@ struct StartChoice {
 
 impl StartChoice {
     /// Fills in what is not typed from the run before, or says what must be typed.
-    fn new(args: StartArgs) -> Result<StartChoice, String> {
+    fn new(mut args: StartArgs) -> Result<StartChoice, String> {
+        args.resume = args.resume.as_deref().map(behind_link);
         if let Some(folder) = args.resume.as_deref().filter(|folder| !folder.is_dir()) {
             return Err(format!(
                 "{}: no such folder; write that of the run to go on with, such as runs/latest",

@@ -9,7 +9,7 @@ use analysis::{Document, RunState};
 use plan::Sha256;
 use run_folder::{
     BegunRun, CAMPAIGN, FactKind, LOG, LogError, LogReader, LoggedFact, PLAN, RunFolder, RunLog,
-    Utc,
+    Utc, behind_link,
 };
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -205,6 +205,7 @@ pub(crate) fn document(folder: &Path) -> Result<Document, ReplayError> {
 /// # Errors
 /// See [`document`]; or a file cannot be opened.
 pub(crate) fn remake(folder: &Path) -> Result<FinishedRecord, ReplayError> {
+    let folder = &behind_link(folder);
     let (log, _) = RunLog::reopen(&folder.join(LOG))?;
     // A log that cannot be read is refused before a file is replaced.
     replay(folder, None)?;

@@ -65,6 +65,18 @@ impl LatestLink {
     }
 }
 
+/// Returns the folder that a link such as `runs/latest` leads to now, and any other folder as it
+/// is. A run that goes on must not follow the link to the next one.
+#[must_use]
+pub fn behind_link(folder: &Path) -> PathBuf {
+    // With a slash at its end the name would be that of the folder.
+    let folder: PathBuf = folder.components().collect();
+    match fs::read_link(&folder) {
+        Ok(leads_to) => folder.with_file_name("").join(leads_to),
+        Err(_) => folder,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -78,6 +90,9 @@ mod tests {
             LatestLink::lead_to(&folder).unwrap();
             let link = fs::read_link(base.path().join(LATEST)).unwrap();
             assert_eq!(link, Path::new(name));
+            for given in [name, LATEST, "latest/"] {
+                assert_eq!(behind_link(&base.path().join(given)), folder);
+            }
         }
         assert_eq!(fs::read_dir(base.path()).unwrap().count(), 3, "no draft");
         let other = tempfile::tempdir().unwrap();

@@ -17,7 +17,7 @@ mod utc;
 pub use campaign_folder::{CAMPAIGN, CampaignFolder, ResumeError};
 pub use folder_name::{ChosenName, FolderName, NameError};
 pub use io_words::in_words;
-pub use latest::LatestLink;
+pub use latest::{LatestLink, behind_link};
 pub use regular::open_regular;
 pub use run_log::{
     BegunRun, FactError, FactKind, LogError, LogReader, LogTail, LoggedFact, ResumedRun, RunLog,
