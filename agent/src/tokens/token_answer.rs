@@ -27,15 +27,25 @@ impl TokenAnswer {
         match (status, json) {
             (200, Ok(Value::Object(answer))) => granted(answer),
             (200, _) => Err(format!(
-                "answered 200 with something else than an object of JSON ({}); is it the address \
-                 of tokens?",
-                show(&String::from_utf8_lossy(body))
+                "answered 200 with something else than an object of JSON{}; is it the address of \
+                 tokens?",
+                page(body)
             )),
             (status, Ok(Value::Object(answer))) if answer.contains_key("error") => {
                 Err(format!("answered {status}: {}", refusal(&answer)))
             }
             (status, _) => Err(format!("answered {status}, without the reason")),
         }
+    }
+}
+
+/// What a page says that came in place of a token, in parentheses. Anything but a page can be a
+/// token.
+fn page(body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(body);
+    match text.trim_start().starts_with('<') {
+        true => format!(" ({})", show(&text)),
+        false => String::new(),
     }
 }
 
@@ -156,8 +166,8 @@ mod tests {
             ),
             (
                 200,
-                "[]".to_owned(),
-                "something else than an object of JSON",
+                "access_token=abc&token_type=bearer".to_owned(),
+                "something else than an object of JSON; is it the address",
             ),
             (200, "{}".to_owned(), "sent no access_token"),
             (

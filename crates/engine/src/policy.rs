@@ -11,6 +11,10 @@ use std::str::FromStr;
 /// the list allows every address that it resolves to.
 #[derive(Debug, Clone)]
 pub struct Policy {
+    /// Private addresses, but for those at which clouds serve their metadata.
+    private: Vec<Network>,
+    metadata: Vec<Network>,
+    /// Networks and addresses of `--allow`.
     networks: Vec<Network>,
     hosts: Vec<(String, Option<u16>)>,
     /// Most arrivals per second of this agent's own share. If set, closed loops are refused, since
@@ -46,23 +50,34 @@ pub struct AllowError {
     reason: &'static str,
 }
 
+/// RFC 1918 and RFC 4193. Not link-local: clouds serve their metadata there.
+const PRIVATE: [&str; 6] = [
+    "127.0.0.0/8",
+    "::1/128",
+    "10.0.0.0/8",
+    "172.16.0.0/12",
+    "192.168.0.0/16",
+    "fc00::/7",
+];
+
+/// Private addresses at which clouds serve their metadata: those of AWS, Oracle and Google.
+const METADATA: [&str; 3] = [
+    "fd00:ec2::/32",
+    "fd00:c1::a9fe:a9fe/128",
+    "fd20:ce::254/128",
+];
+
 impl Default for Policy {
     fn default() -> Policy {
-        // RFC 1918 and RFC 4193. Not link-local: clouds serve their metadata there.
-        let private = [
-            "127.0.0.0/8",
-            "::1/128",
-            "10.0.0.0/8",
-            "172.16.0.0/12",
-            "192.168.0.0/16",
-            "fc00::/7",
-        ];
-        let networks = private
-            .iter()
-            .map(|text| Network::parse(text, None).expect("the built-in networks are well-formed"))
-            .collect();
+        let networks = |texts: &[&str]| {
+            let networks = texts.iter().map(|text| Network::parse(text, None));
+            let networks = networks.collect::<Option<Vec<Network>>>();
+            networks.expect("the built-in networks are well-formed")
+        };
         Policy {
-            networks,
+            private: networks(&PRIVATE),
+            metadata: networks(&METADATA),
+            networks: Vec::new(),
             hosts: Vec::new(),
             max_rate: None,
             max_connections: None,
@@ -107,9 +122,9 @@ impl Policy {
     #[must_use]
     pub fn allows(&self, host: &str, address: IpAddr, port: u16) -> bool {
         let address = address.to_canonical();
-        self.networks
-            .iter()
-            .any(|network| network.holds(address, port))
+        let is_in = |networks: &[Network]| networks.iter().any(|it| it.holds(address, port));
+        (is_in(&self.private) && !is_in(&self.metadata))
+            || is_in(&self.networks)
             || self.hosts.iter().any(|(name, only)| {
                 name.eq_ignore_ascii_case(host) && only.is_none_or(|only| only == port)
             })
@@ -217,6 +232,9 @@ mod tests {
             "2001:db8::1",
             "::ffff:8.8.8.8",
             "0.0.0.0",
+            "fd00:ec2::254",
+            "fd00:c1::a9fe:a9fe",
+            "fd20:ce::254",
         ] {
             assert!(!allows(&policy, outside, 443), "{outside}");
         }
