@@ -17,7 +17,11 @@ use proto::Bytes;
 use std::io::Read as _;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
+
+/// How long the end of the agent waits for its runner. A key log takes it 5 s at most.
+const RUNNER_END_MAX: Duration = Duration::from_secs(10);
 
 /// Join a coordinator and send the load it asks for; stay for run after run.
 #[derive(Debug, Clone, clap::Args)]
@@ -181,12 +185,19 @@ pub fn join(arguments: &JoinArgs) -> anyhow::Result<()> {
         data,
         cache,
     };
+    let (serving, served) = mpsc::channel::<()>();
     let runner = std::thread::Builder::new()
         .name("runner".into())
-        .spawn(move || runner::serve(runner_end, resources))?;
+        .spawn(move || {
+            runner::serve(runner_end, resources);
+            drop(serving);
+        })?;
     let ended = stay(config, link_end);
-    // The runner ends with its orders, and ends the run that it fires.
-    let _ = runner.join();
+    // The runner ends with its orders, and ends the run that it fires. A plan that it still
+    // prepares can take it minutes, and is not waited for.
+    if let Err(RecvTimeoutError::Disconnected) = served.recv_timeout(RUNNER_END_MAX) {
+        let _ = runner.join();
+    }
     ended
 }
 

@@ -402,7 +402,10 @@ impl<'r> RunHost<'r> {
                     // A wait for room is over by now, or is reported with what was not saved.
                     return finished;
                 }
-                () = self.wishes.next() => record.give_up(),
+                () = self.wishes.next() => {
+                    self.is_ended = true;
+                    record.give_up();
+                }
                 _ = ticks.tick() => {
                     let line = news.line(record.trouble().as_ref());
                     line.into_iter().for_each(|line| self.observer.say(line));
