@@ -11,8 +11,9 @@ use tonic::Status;
 use tonic::codegen::tokio_stream::Stream;
 
 /// Most messages that wait for one agent, not counting files. A healthy agent gets a grant a
-/// second, and an acknowledgement for each interval; one that is this far behind is cut off.
-pub(super) const ITEMS_MAX: usize = 256;
+/// second, and an acknowledgement for each interval; one that is this far behind is cut off. The
+/// shares of all agents of a zone can be dealt at once.
+pub(super) const ITEMS_MAX: usize = 256 + control::TAKEN_OVER_MAX;
 
 /// Something for an agent.
 #[derive(Debug)]
@@ -21,6 +22,8 @@ pub(super) enum DownstreamItem {
     Message(Box<FromCoordinator>),
     /// Replaces files that wait.
     Files(FileParts),
+    /// The stream ends, and the coordinator stays.
+    DialAgain,
 }
 
 /// The response stream of one agent. It ends when the fleet's task drops its sender and all
@@ -63,6 +66,10 @@ impl Stream for Downstream {
                     return Poll::Ready(Some(Ok(*message)));
                 }
                 Poll::Ready(Some(DownstreamItem::Files(files))) => self.files = Some(files),
+                Poll::Ready(Some(DownstreamItem::DialAgain)) => {
+                    let why = "the coordinator closed it; this agent dials again";
+                    return Poll::Ready(Some(Err(Status::aborted(why))));
+                }
                 Poll::Ready(None) => return Poll::Ready(None),
                 Poll::Pending => {
                     // A part is made only when nothing else waits: files give way to grants.

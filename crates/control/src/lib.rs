@@ -62,6 +62,7 @@ pub use fleet_token::{FleetToken, TokenReport};
 pub use id::{AgentId, CoordinatorId, Digest, RunId};
 pub use interval_store::{HELD_MAX_BYTES, IntervalStore, StoredPlace};
 pub use lease::LEASE_MAX;
+pub use local_run::TAKEN_OVER_MAX;
 pub use order::{Assignment, EndCause, Order, PlanFile, Report, SharePath, Stop};
 pub use outbox::{INTERVAL_MAX_BYTES, INTERVAL_PART_BYTES};
 pub use profile_outbox::PROFILE_MAX_BYTES;

@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// Parts of other agents' shares that one agent takes over in a run; more are refused.
-const TAKEN_OVER_MAX: usize = 1_024;
+pub const TAKEN_OVER_MAX: usize = 1_024;
 
 /// A run that an agent has, and how far it has come.
 #[derive(Debug)]

@@ -4,6 +4,7 @@
 use super::watch::PROFILE_WAIT_MAX;
 use super::{FleetRun, RunPhase};
 use crate::fleet_action::{Actions, Awaited};
+use crate::local_run::TAKEN_OVER_MAX;
 use crate::participant::{Departure, Participant, ParticipantStage};
 use crate::{EndCause, FleetTime, LostPolicy, RunEvent, Stop};
 use proto::from_coordinator::Message as Down;
@@ -280,7 +281,8 @@ impl FleetRun {
         if !self.takes_orders(index) {
             return;
         }
-        for order in self.shares.open_orders(index as u32) {
+        let orders = self.shares.open_orders(index as u32);
+        for order in orders.take(TAKEN_OVER_MAX) {
             self.send_take_over(index, order, out);
         }
     }
