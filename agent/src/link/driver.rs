@@ -163,7 +163,7 @@ impl<S: FnMut(News)> Driver<S> {
             LinkInput::Report(Some(report)) => SessionEvent::Reported(report),
             LinkInput::Report(None) => return Some(Err(LinkError::RunnerGone)),
             // A run outlives the terminal that it was started from.
-            LinkInput::Quit(Some(Quit::Hangup)) if self.session.holds_run() => SessionEvent::Tick,
+            LinkInput::Quit(Some(Quit::Hangup)) if self.session.is_needed() => SessionEvent::Tick,
             LinkInput::Quit(Some(_)) => SessionEvent::ShutDown,
             LinkInput::Quit(None) => {
                 self.quit = None;

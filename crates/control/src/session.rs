@@ -230,6 +230,14 @@ impl Session {
         self.run.is_some() || !self.kept.is_empty()
     }
 
+    /// Whether a coordinator counts on this process: see [`Session::holds_run`]; or it watches a
+    /// run of one that is there.
+    #[must_use]
+    pub fn is_needed(&self) -> bool {
+        let watches = self.facts.role == Role::Monitor && self.observations.is_some();
+        self.holds_run() || (watches && self.link == Link::Joined)
+    }
+
     /// Whether it fires under a lease that holds. Without a coordinator, the run ends with that
     /// lease.
     #[must_use]

@@ -1449,10 +1449,12 @@ fn monitor_watches_when_its_clock_is_measured_and_delivers_one_second_at_a_time(
     };
     assert!(at.0.abs_diff(start_at) <= MS, "{at:?}");
 
+    assert!(monitor.session.is_needed() && !monitor.session.holds_run());
     assert_eq!(monitor.observes(0), [0]);
     assert_eq!(monitor.observes(1), []);
     assert_eq!(monitor.observed_is_stored(0), [1]);
     monitor.lose_stream();
+    assert!(!monitor.session.is_needed(), "its coordinator may be gone");
     assert_eq!(monitor.observes(2), []);
     let actions = monitor.join();
     assert_eq!(observed_seconds(&actions), [1], "it may be lost");
@@ -1463,6 +1465,7 @@ fn monitor_watches_when_its_clock_is_measured_and_delivers_one_second_at_a_time(
     let actions = monitor.hear(release());
     let forget = SessionAction::Order(Order::Forget { run: RUN });
     assert!(actions.contains(&forget), "{actions:?}");
+    assert!(!monitor.session.is_needed());
     assert_eq!(monitor.observes(3), []);
 }
 
