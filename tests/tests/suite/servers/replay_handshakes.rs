@@ -236,17 +236,23 @@ fn sessions_older_than_the_log_are_counted_and_are_there_in_the_next_turn() {
     for (server, protocol, none_at_hand, refused) in cases {
         let more = RECORDED.replace(" }", ", loop = 2 }");
         let log = resumed_log(CONNECTIONS, 50, protocol);
-        let finished = run(&nginx.url(server, "/"), &pki, &log, 2, &more);
-        let made = handshakes(finished.clean());
-        let failed = (made.none_at_hand, made.refused);
-        assert_eq!(failed, (none_at_hand, refused), "{finished}");
-        assert_eq!(made.planned_resumed, 2 * CONNECTIONS, "{finished}");
-        assert_eq!(made.full, none_at_hand + refused, "{finished}");
-        assert_eq!(made.full + made.resumed, 2 * CONNECTIONS, "{finished}");
-        assert!(
-            finished.stdout.contains("asked to resume, made full"),
-            "{finished}"
-        );
+        let one_try = || {
+            let finished = run(&nginx.url(server, "/"), &pki, &log, 2, &more);
+            let made = handshakes(finished.clean());
+            assert_eq!(made.planned_resumed, 2 * CONNECTIONS, "{finished}");
+            assert_eq!(made.full, made.none_at_hand + made.refused, "{finished}");
+            assert_eq!(made.full + made.resumed, 2 * CONNECTIONS, "{finished}");
+            assert!(
+                finished.stdout.contains("asked to resume, made full"),
+                "{finished}"
+            );
+            // If the first handshake takes until the next connection is due, that has no session.
+            let failed = (made.none_at_hand, made.refused);
+            ensure(failed == (none_at_hand, refused), || finished.to_string())
+        };
+        if let Err(why) = try_up_to(TRIES, one_try) {
+            panic!("{why}");
+        }
     }
 }
 
