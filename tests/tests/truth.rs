@@ -431,11 +431,8 @@ fn collector(plan: &Plan) -> ResultCollector {
         ..AgentSetup::default()
     };
     let setup = CollectorSetup {
-        tool_version: String::new(),
-        run_id: String::new(),
-        started_at: String::new(),
-        plan_text: String::new(),
         agents: vec![agent],
+        ..CollectorSetup::default()
     };
     ResultCollector::new(setup, plan)
 }

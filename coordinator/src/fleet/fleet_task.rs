@@ -246,9 +246,10 @@ impl FleetTask {
             }
             FleetAction::SendFiles(at, files) => self.send(at, DownstreamItem::Files(files)),
             FleetAction::Close(at) => {
-                // If it has no room for this, it was cut off already.
-                let stream = self.outgoing.remove(&at);
-                stream.map(|stream| stream.try_send(DownstreamItem::DialAgain));
+                if let Some(stream) = self.outgoing.remove(&at) {
+                    // If this has no room, the stream ends without a word.
+                    let _ = stream.try_send(DownstreamItem::DialAgain);
+                }
                 None
             }
             FleetAction::Deliver(run, event, receipt) => self.deliver(run, event, receipt),

@@ -48,19 +48,12 @@ enum Fate {
 }
 
 fn document(campaign: &Campaign, fate: Option<Fate>) -> Document {
-    let setup = CollectorSetup {
-        tool_version: String::new(),
-        run_id: String::new(),
-        started_at: String::new(),
-        plan_text: String::new(),
-        agents: Vec::new(),
-    };
     let state = match fate {
         Some(Fate::Interrupted) => RunState::Interrupted,
         _ => RunState::Complete,
     };
     let plan = &campaign.variants()[0].plan;
-    let mut document = ResultCollector::new(setup, plan).document(state);
+    let mut document = ResultCollector::new(CollectorSetup::default(), plan).document(state);
     document.verdict.verdict = match fate {
         Some(Fate::Invalid | Fate::KeptInvalid) => Verdict::Invalid,
         _ => Verdict::LoadMet,

@@ -70,14 +70,8 @@ mod tests {
         let text = "target.builtin = true\nload = { connections = 1, requests = 1 }\nthresholds = \
                     { \"errors.count\" = \"<= 0\" }";
         let plan = Plan::parse(text, &mut crate::plan_file::Folder(PathBuf::new())).unwrap();
-        let setup = CollectorSetup {
-            tool_version: String::new(),
-            run_id: String::new(),
-            started_at: String::new(),
-            plan_text: String::new(),
-            agents: Vec::new(),
-        };
-        let mut document = ResultCollector::new(setup, &plan).document(RunState::Complete);
+        let mut document =
+            ResultCollector::new(CollectorSetup::default(), &plan).document(RunState::Complete);
         document.verdict.verdict = verdict;
         document
             .thresholds

@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 /// Room for news of tokens. They come half a second apart at least, and are taken at once.
 const NEWS_MAX: usize = 256;
 
-/// The wait after the first attempt in vain to fetch the tokens of a run that goes on; it doubles.
+/// The wait after the first failed attempt to fetch the tokens of a run that goes on; it doubles.
 const AGAIN_AFTER: Duration = Duration::from_secs(1);
 const AGAIN_AFTER_MAX: Duration = Duration::from_secs(30);
 
@@ -88,7 +88,7 @@ impl FleetTokens {
                 match FleetTokens::fetch(&plan).await {
                     Ok(tokens) => return tokens.forward(run, sender).await,
                     Err(error) => {
-                        let told = format!("{error}; it is asked for again");
+                        let told = format!("{error}; the coordinator asks again");
                         let told = Some(told).filter(|_| wait == AGAIN_AFTER);
                         let place = place as u32;
                         sender.send(run, TokenReport::Missed { place, told }).await;

@@ -168,8 +168,8 @@ impl CampaignDocument {
         codes.max().unwrap_or(0)
     }
 
-    /// Returns whether no operation of one of its runs succeeded, and that counts: in a comparison
-    /// of saved runs the limits decide.
+    /// Returns whether one of its runs counts as failed because none of its operations succeeded.
+    /// In a comparison of saved runs it does not: there the limits decide.
     #[must_use]
     pub fn has_failed(&self, run: &RunSummary) -> bool {
         self.limits.is_empty() && run.ended > 0 && run.errors >= run.ended

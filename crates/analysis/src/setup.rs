@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 /// Facts about a run that are known before it starts.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct CollectorSetup {
     /// Version of the program.
     pub tool_version: String,

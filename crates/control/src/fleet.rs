@@ -612,11 +612,15 @@ impl Fleet {
         self.refill_all(now, out);
     }
 
+    fn is_tick_late(&self, now: FleetTime) -> bool {
+        let last = self.last_tick;
+        last.is_some_and(|last| now.since(last.at) > LATE_TICK)
+    }
+
     /// Whether this side stood still until now: the next tick is late, and the one before was in
     /// time. If it is late each time, only the first counts.
     fn has_stood_still(&self, now: FleetTime) -> bool {
-        let last = self.last_tick.filter(|last| !last.is_late);
-        last.is_some_and(|last| now.since(last.at) > LATE_TICK)
+        self.is_tick_late(now) && self.last_tick.is_some_and(|last| !last.is_late)
     }
 
     fn note_standstill(&mut self, now: FleetTime) {
@@ -625,9 +629,7 @@ impl Fleet {
     }
 
     fn tick(&mut self, now: FleetTime, out: &mut Actions) {
-        let stood_still = self.has_stood_still(now);
-        let last = self.last_tick;
-        let is_late = last.is_some_and(|last| now.since(last.at) > LATE_TICK);
+        let (stood_still, is_late) = (self.has_stood_still(now), self.is_tick_late(now));
         self.last_tick = Some(LastTick { at: now, is_late });
         if stood_still {
             // It has yet to read what agents sent meanwhile.

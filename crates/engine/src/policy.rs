@@ -11,8 +11,9 @@ use std::str::FromStr;
 /// the list allows every address that it resolves to.
 #[derive(Debug, Clone)]
 pub struct Policy {
-    /// Private addresses, but for those at which clouds serve their metadata.
+    /// Loopback and private addresses.
     private: Vec<Network>,
+    /// Those of them at which clouds serve their metadata, which are not allowed by default.
     metadata: Vec<Network>,
     /// Networks and addresses of `--allow`.
     networks: Vec<Network>,

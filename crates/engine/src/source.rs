@@ -52,7 +52,7 @@ pub(crate) struct Users {
     measured: UserOperations,
     /// When the last of a fixed number of operations began, run clock; 0 if there was none.
     last_begun_at: u64,
-    /// Run clock.
+    /// When the measured part begins, run clock.
     measured_from: u64,
 }
 

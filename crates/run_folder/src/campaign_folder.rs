@@ -307,14 +307,7 @@ mod tests {
     fn save(folder: &CampaignFolder, name: &str, state: RunState, verdict: Verdict) {
         let text = "target.builtin = true\nload = { connections = 1, requests = 1 }";
         let plan = Plan::parse(text, &mut NoFiles).unwrap();
-        let setup = CollectorSetup {
-            tool_version: String::new(),
-            run_id: String::new(),
-            started_at: String::new(),
-            plan_text: String::new(),
-            agents: Vec::new(),
-        };
-        let mut document = ResultCollector::new(setup, &plan).document(state);
+        let mut document = ResultCollector::new(CollectorSetup::default(), &plan).document(state);
         document.verdict.verdict = verdict;
         let run = folder.path().join(name);
         fs::create_dir(&run).unwrap();

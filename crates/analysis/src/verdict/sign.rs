@@ -52,8 +52,8 @@ impl Watched<'_> {
     }
 }
 
-/// Returns whether so many of these seconds are known that the others cannot change what they show
-/// on the whole.
+/// Returns whether nearly all of the `due` seconds are known: [`COMPLETE`] of them, besides one
+/// that may be late.
 pub(super) fn is_nearly_all(known: u64, due: u64) -> bool {
     (known + LATE_SECONDS) as f64 >= COMPLETE * due as f64
 }

@@ -387,10 +387,7 @@ impl FleetRun {
             *skew_told = true;
             self.tell_skew(out);
         }
-        if self.census.living() > 0 || self.awaits_late_data(now) {
-            return;
-        }
-        if self.awaits_monitors(now) {
+        if self.census.living() > 0 || self.awaits_late_data(now) || self.awaits_monitors(now) {
             return;
         }
         self.release_monitors(out);

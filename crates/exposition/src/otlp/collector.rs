@@ -45,7 +45,7 @@ pub(super) struct FailedPush {
     pub(super) why: String,
     /// How long the collector asks not to be pushed to.
     pub(super) pause: Option<Duration>,
-    /// Whether it took all but some points: OTLP forbids to send the same again.
+    /// Whether it took all but some points: OTLP forbids sending the same again.
     pub(super) is_taken: bool,
 }
 

@@ -41,10 +41,11 @@ fn of_variant(campaign: &CampaignDocument, variant: &str, runs: &[&RunSummary]) 
     let mut cases: Vec<Case> = (0..thresholds)
         .filter_map(|index| threshold(variant, runs, index))
         .collect();
-    let why_bad = |run: &RunSummary| match () {
-        () if run.is_distrusted() => Some(run.verdict.name()),
-        () if campaign.has_failed(run) => Some("every operation failed"),
-        () => None,
+    let why_bad = |run: &RunSummary| {
+        if run.is_distrusted() {
+            return Some(run.verdict.name());
+        }
+        campaign.has_failed(run).then_some("every operation failed")
     };
     let bad = runs.iter().filter_map(|run| {
         let why = why_bad(run)?;
