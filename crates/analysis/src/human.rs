@@ -1,4 +1,5 @@
-//! Numbers in a form for people: three significant digits and a unit.
+//! Numbers in a form for people: three significant digits and a unit, or all digits
+//! ([`in_full`]).
 
 use crate::PercentileFigure;
 
@@ -8,7 +9,7 @@ pub fn time(ns: f64) -> String {
     if ns < 1000.0 - 0.5 {
         return format!("{ns:.0} ns");
     }
-    scale(ns, &[(1e3, " µs"), (1e6, " ms"), (1e9, " s")])
+    scale(ns, TIMES)
 }
 
 /// Formats an age, which can be long: `12.3 s`, `45.0 min`, `3.20 h`, `6.50 days`.
@@ -46,18 +47,21 @@ pub fn exact(text: &str) -> String {
         text.find(|c: char| !c.is_ascii_digit() && c != '.')
             .unwrap_or(text.len()),
     );
-    let number = if number.contains('.') {
+    format!("{}{unit}", without_empty_zeros(number))
+}
+
+fn without_empty_zeros(number: &str) -> &str {
+    if number.contains('.') {
         number.trim_end_matches('0').trim_end_matches('.')
     } else {
         number
-    };
-    format!("{number}{unit}")
+    }
 }
 
 /// Formats a rate or a number that need not be exact: `0.250`, `12.3`, `123`, `1.23k`, `12.3M`.
 #[must_use]
 pub fn number(number: f64) -> String {
-    scale(number, &[(1.0, ""), (1e3, "k"), (1e6, "M"), (1e9, "G")])
+    scale(number, NUMBERS)
 }
 
 /// Formats bytes, in powers of ten: `356 B`, `1.23 kB`, `12.3 MB`.
@@ -66,10 +70,7 @@ pub fn bytes(bytes: f64) -> String {
     if bytes < 1000.0 - 0.5 {
         return format!("{bytes:.0} B");
     }
-    scale(
-        bytes,
-        &[(1e3, " kB"), (1e6, " MB"), (1e9, " GB"), (1e12, " TB")],
-    )
+    scale(bytes, BYTES)
 }
 
 /// Formats a share as a percentage: `0 %`, `0.0123 %`, `12.3 %`, `100 %`. Only exactly 0 or 1
@@ -98,16 +99,76 @@ pub fn one_or_many<'w>(count: u64, one: &'w str, many: &'w str) -> &'w str {
     if count == 1 { one } else { many }
 }
 
+/// Numbers with all their digits and a unit: `12.345 ms`, `60 s`. For limits and other numbers that
+/// someone wrote, so that two of them never look alike.
+pub mod in_full {
+    use super::{BYTES, NUMBERS, TIMES, largest_unit, without_empty_zeros};
+
+    /// Digits behind the point, and of a large number in front of it too: more than anyone writes,
+    /// and few enough to hide what dividing adds.
+    const DIGITS: usize = 12;
+
+    /// Formats a time.
+    #[must_use]
+    pub fn time(ns: f64) -> String {
+        scale(ns, TIMES)
+    }
+
+    /// Formats a rate or a number in thousands, millions or more: `12.345k`.
+    #[must_use]
+    pub fn number(number: f64) -> String {
+        scale(number, NUMBERS)
+    }
+
+    /// Formats bytes, in powers of ten.
+    #[must_use]
+    pub fn bytes(bytes: f64) -> String {
+        scale(bytes, BYTES)
+    }
+
+    /// Formats a share as a percentage.
+    #[must_use]
+    pub fn share(share: f64) -> String {
+        format!("{} %", plain(share * 100.0))
+    }
+
+    /// Formats a number without a unit.
+    #[must_use]
+    pub fn plain(value: f64) -> String {
+        let whole_digits = value.abs().max(1.0).log10() as usize;
+        let decimals = DIGITS.saturating_sub(whole_digits);
+        without_empty_zeros(&format!("{value:.decimals$}")).to_owned()
+    }
+
+    fn scale(value: f64, units: &[(f64, &str)]) -> String {
+        let (unit, name) = largest_unit(value, units, 1.0);
+        format!("{}{name}", plain(value / unit))
+    }
+}
+
+const TIMES: &[(f64, &str)] = &[(1.0, " ns"), (1e3, " µs"), (1e6, " ms"), (1e9, " s")];
+const NUMBERS: &[(f64, &str)] = &[(1.0, ""), (1e3, "k"), (1e6, "M"), (1e9, "G")];
+const BYTES: &[(f64, &str)] = &[
+    (1.0, " B"),
+    (1e3, " kB"),
+    (1e6, " MB"),
+    (1e9, " GB"),
+    (1e12, " TB"),
+];
+
 /// Formats with the largest unit that leaves 1 or more after rounding.
 fn scale(value: f64, units: &[(f64, &str)]) -> String {
-    let fits = |&&(unit, _): &&(f64, &str)| value.abs() / unit >= 0.9995;
-    let &(unit, name) = units
-        .iter()
-        .rev()
-        .find(fits)
-        .or(units.first())
-        .expect("every list of units has one");
+    let (unit, name) = largest_unit(value, units, 0.9995);
     format!("{}{name}", three_digits(value / unit))
+}
+
+/// The largest unit of which `value` is `least` or more, or else the smallest.
+fn largest_unit<'u>(value: f64, units: &[(f64, &'u str)], least: f64) -> (f64, &'u str) {
+    let fits = |&&(unit, _): &&(f64, &str)| value.abs() / unit >= least;
+    let largest = units.iter().rev().find(fits);
+    *largest
+        .or(units.first())
+        .expect("every list of units has one")
 }
 
 fn three_digits(value: f64) -> String {
@@ -173,6 +234,34 @@ mod tests {
             ("2.50 ms", "2.5 ms"),
         ] {
             assert_eq!(exact(text), expected);
+        }
+    }
+
+    #[test]
+    fn limits_have_all_the_digits_that_were_written() {
+        for (text, expected) in [
+            (in_full::time(0.0), "0 ns"),
+            (in_full::time(250e6), "250 ms"),
+            (in_full::time(999_600.0), "999.6 µs"),
+            (in_full::time(12_345_678.0), "12.345678 ms"),
+            (in_full::time(60e9), "60 s"),
+            (in_full::number(12_345.0), "12.345k"),
+            (in_full::number(12_300.0), "12.3k"),
+            (in_full::number(1_234_567.5), "1.2345675M"),
+            (in_full::bytes(1_500.0), "1.5 kB"),
+            (in_full::bytes(999.0), "999 B"),
+            (in_full::share(0.07), "7 %"),
+            (in_full::share(0.001), "0.1 %"),
+            (in_full::share(0.000_001), "0.0001 %"),
+            (in_full::share(0.0), "0 %"),
+            (in_full::plain(-2.5), "-2.5"),
+            (in_full::plain(123_456_789.0), "123456789"),
+            (
+                in_full::plain(f64::from(1_u32 << 31) * 1e6),
+                "2147483648000000",
+            ),
+        ] {
+            assert_eq!(text, expected);
         }
     }
 

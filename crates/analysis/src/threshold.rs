@@ -35,6 +35,15 @@ pub struct Judgement {
     pub reason: Option<String>,
 }
 
+impl Judgement {
+    /// The limit as the plan states it: `<= 250 ms`.
+    #[must_use]
+    pub fn limit_in_words(&self) -> String {
+        let limit = self.unit.display_in_full(self.limit);
+        format!("{} {limit}", self.comparison)
+    }
+}
+
 /// What a threshold is judged by.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct JudgedBy<'a> {

@@ -1,6 +1,6 @@
 //! Units of thresholds' figures.
 
-use crate::human;
+use crate::human::{self, in_full};
 use serde::{Deserialize, Serialize};
 
 /// Unit of a threshold's numbers.
@@ -30,6 +30,18 @@ impl Unit {
             Unit::Share => human::share(value),
             Unit::PerSecond => format!("{}/s", human::number(value)),
             Unit::BytesPerSecond => format!("{}/s", human::bytes(value)),
+        }
+    }
+
+    /// A value in this unit with all its digits, such as a limit that someone wrote.
+    #[must_use]
+    pub fn display_in_full(self, value: f64) -> String {
+        match self {
+            Unit::Ns => in_full::time(value),
+            Unit::Count => in_full::plain(value),
+            Unit::Share => in_full::share(value),
+            Unit::PerSecond => format!("{}/s", in_full::number(value)),
+            Unit::BytesPerSecond => format!("{}/s", in_full::bytes(value)),
         }
     }
 }

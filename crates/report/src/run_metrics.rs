@@ -588,10 +588,9 @@ fn machines(document: &Document) -> RunMetric<'_> {
 
 fn judgements(document: &Document) -> [RunMetric<'_>; 2] {
     let thresholds = document.thresholds.iter().map(|judgement| {
-        let limit = judgement.unit.display(judgement.limit);
         let labels = vec![
             label("threshold", &judgement.metric),
-            label("limit", format!("{} {limit}", judgement.comparison)),
+            label("limit", judgement.limit_in_words()),
         ];
         MetricSample::count(labels, u64::from(judgement.passed))
     });

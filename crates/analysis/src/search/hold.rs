@@ -255,8 +255,7 @@ impl Judgement {
     /// off that is.
     #[must_use]
     pub fn miss(&self) -> String {
-        let limit = human::exact(&self.unit.display(self.limit));
-        let asked = format!("{} {} {limit}", self.metric, self.comparison);
+        let asked = format!("{} {}", self.metric, self.limit_in_words());
         match (self.actual, &self.reason) {
             (_, Some(reason)) => format!("{asked}: {reason}"),
             (None, None) => format!("{asked}: not measured"),

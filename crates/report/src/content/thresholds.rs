@@ -1,13 +1,14 @@
 //! Thresholds and their measured values.
 
 use super::{ContentBlock, Section, ThresholdLine, Topic};
-use analysis::human::exact;
 use analysis::{Document, Judgement};
 
 pub(super) fn section(document: &Document) -> Section {
     let thresholds = &document.thresholds;
     let failed = thresholds.iter().filter(|judgement| !judgement.passed);
     let title = match (failed.count(), thresholds.len()) {
+        (0, 1) => "Thresholds: the only one holds".to_owned(),
+        (_, 1) => "Thresholds: the only one failed".to_owned(),
         (0, all) => format!("Thresholds: all {all} hold"),
         (failed, all) => format!("Thresholds: {failed} of {all} failed"),
     };
@@ -16,10 +17,9 @@ pub(super) fn section(document: &Document) -> Section {
 }
 
 fn line(judgement: &Judgement) -> ThresholdLine {
-    let limit = exact(&judgement.unit.display(judgement.limit));
     ThresholdLine {
         metric: judgement.metric.clone(),
-        limit: format!("{} {limit}", judgement.comparison),
+        limit: judgement.limit_in_words(),
         measured: value_in_words(judgement),
         passed: judgement.passed,
     }
@@ -27,8 +27,7 @@ fn line(judgement: &Judgement) -> ThresholdLine {
 
 /// The threshold as the plan states it.
 pub(crate) fn limit_in_words(judgement: &Judgement) -> String {
-    let limit = exact(&judgement.unit.display(judgement.limit));
-    format!("{} {} {limit}", judgement.metric, judgement.comparison)
+    format!("{} {}", judgement.metric, judgement.limit_in_words())
 }
 
 /// The measured value, and the reason if it does not count.

@@ -401,8 +401,7 @@ impl<'d> ChartRows<'d> {
         thresholds.filter_map(|threshold| {
             let (histogram, statistic) = threshold.metric.split_once('.')?;
             (histogram == "response_time" && threshold.limit > 0.0).then(|| {
-                let limit = AxisUnit::Time.words(threshold.limit);
-                let name = format!("{statistic} {} {limit}", threshold.comparison);
+                let name = format!("{statistic} {}", threshold.limit_in_words());
                 self.level_line(name, threshold.limit)
             })
         })
