@@ -1,8 +1,9 @@
 //! Single requests over time, side by side. The series are coarse, with few rows and few requests,
 //! so that the plan determines a document's size.
 
-use crate::counts::{errors, sent_and_ended};
+use crate::counts::{errors, not_sent, sent_and_ended};
 use crate::response_times::ResponseTimes;
+use crate::series::is_zero;
 use measure::{Cell, Snapshot};
 use plan::Request;
 use serde::{Deserialize, Serialize};
@@ -40,6 +41,9 @@ pub struct RequestRow {
     pub ended: u64,
     /// Operations that ended in it or were never sent, and are not ok, including time-outs.
     pub errors: u64,
+    /// Those of them that were never sent. Missing in results of earlier versions.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub not_sent: u64,
     /// Response times of operations *intended* in it: 50th percentile; 0 if there are none.
     pub response_time_p50_ns: u64,
     /// 99th percentile of these response times.
@@ -47,6 +51,15 @@ pub struct RequestRow {
     /// Whether the 99th percentile is a lower bound.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub response_time_p99_at_least: bool,
+}
+
+impl RequestRow {
+    /// Returns the operations that ended ok in it.
+    #[must_use]
+    pub fn ok(&self) -> u64 {
+        let errors = self.errors.saturating_sub(self.not_sent);
+        self.ended.saturating_sub(errors)
+    }
 }
 
 /// Collects the rows of the requests that have a series, in any order of arrival.
@@ -64,6 +77,7 @@ pub(crate) struct RequestSeriesBuilder {
 struct RequestTally {
     ended: u64,
     errors: u64,
+    not_sent: u64,
     response_times: ResponseTimes,
 }
 
@@ -102,6 +116,7 @@ impl RequestSeriesBuilder {
         let tally = self.tally(second, request);
         tally.ended = tally.ended.saturating_add(sent_and_ended(&cell.counters));
         tally.errors = tally.errors.saturating_add(errors(&cell.counters));
+        tally.not_sent = tally.not_sent.saturating_add(not_sent(&cell.counters));
         for (&(outcome, intended), distribution) in &cell.response_times {
             let intended = intended.min(second);
             let tally = self.tally(intended, request);
@@ -156,6 +171,7 @@ impl RequestTally {
     fn merge(&mut self, other: &RequestTally) {
         self.ended = self.ended.saturating_add(other.ended);
         self.errors = self.errors.saturating_add(other.errors);
+        self.not_sent = self.not_sent.saturating_add(other.not_sent);
         self.response_times.merge(&other.response_times.unpack());
     }
 
@@ -165,6 +181,7 @@ impl RequestTally {
             second,
             ended: self.ended,
             errors: self.errors,
+            not_sent: self.not_sent,
             response_time_p50_ns: times.p50_ns,
             response_time_p99_ns: times.p99_ns,
             response_time_p99_at_least: times.p99_at_least,

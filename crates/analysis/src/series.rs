@@ -159,7 +159,7 @@ const PHASES: [(&str, &[Metric]); 7] = [
 /// Times of the events of streamed answers.
 const EVENT_TIMES: [Metric; 3] = [Metric::FirstEvent, Metric::EventGap, Metric::MessageTime];
 
-fn is_zero<T: Default + PartialEq>(number: &T) -> bool {
+pub(crate) fn is_zero<T: Default + PartialEq>(number: &T) -> bool {
     *number == T::default()
 }
 
@@ -494,6 +494,12 @@ impl Row {
             .fold(self.ended, |sum, (_, &count)| sum.saturating_add(count))
     }
 
+    /// Returns the operations that ended ok in it.
+    #[must_use]
+    pub fn ok(&self) -> u64 {
+        self.ended_or_not_sent().saturating_sub(self.errors)
+    }
+
     /// Returns the operations that were due in it, as far as is known.
     pub(crate) fn due(&self) -> u64 {
         self.response_time_count.saturating_add(self.failed_due)
@@ -525,7 +531,7 @@ impl Row {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use measure::{CellKey, Client, Period};
+    use measure::{CellKey, Client, Kind, Period};
 
     const KEY: CellKey = CellKey {
         period: Period::Measured,
@@ -566,6 +572,23 @@ mod tests {
             rows[1].in_service, 0.5,
             "one operation for half of one second"
         );
+    }
+
+    #[test]
+    fn arrivals_that_were_never_sent_take_nothing_from_the_operations_that_ended_ok() {
+        let mut snapshot = one(0, 10_000_000);
+        let counters = &mut snapshot.cells.get_mut(&KEY).unwrap().counters;
+        let failure = |kind| measure::Failure {
+            stage: measure::FailureStage::Load,
+            kind,
+        };
+        counters.ok = 3;
+        counters.failed = 8;
+        counters.failures = [(failure(Kind::NotSent), 7), (failure(Kind::Cut), 1)].into();
+        let mut builder = SeriesBuilder::new();
+        builder.add(0, &snapshot);
+        let row = &builder.series(0).rows[0];
+        assert_eq!((row.ended, row.errors, row.ok()), (4, 8, 3));
     }
 
     #[test]

@@ -386,7 +386,7 @@ fn server_cpu(document: &Document) -> Option<FigureValue> {
 }
 
 fn ok(row: &Row) -> f64 {
-    row.ended_or_not_sent().saturating_sub(row.errors) as f64
+    row.ok() as f64
 }
 
 fn mean(rows: &[&Row], of: fn(&Row) -> f64) -> Option<f64> {

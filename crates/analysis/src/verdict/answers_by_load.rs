@@ -37,7 +37,7 @@ const FLAT_ANSWERS_MIN: u64 = 50;
 pub(super) fn is_flat(document: &Document) -> bool {
     let rows: Vec<&Row> = whole_rows(document).collect();
     let most = rows.iter().map(|row| row.in_service).fold(0.0, f64::max);
-    let is_telling = |row: &&&Row| row.ended.saturating_sub(row.errors) >= FLAT_ANSWERS_MIN;
+    let is_telling = |row: &&&Row| row.ok() >= FLAT_ANSWERS_MIN;
     let few = rows
         .iter()
         .filter(is_telling)
@@ -48,8 +48,7 @@ pub(super) fn is_flat(document: &Document) -> bool {
         .filter(|row| row.in_service >= MANY_MIN * most)
         .collect();
     few.zip(LoadMean::new(&many)).is_some_and(|(few, many)| {
-        let few_per_second =
-            few.ended.saturating_sub(few.errors) as f64 / f64::from(few.seconds.max(1));
+        let few_per_second = few.ok() as f64 / f64::from(few.seconds.max(1));
         many.ok_per_second <= FLAT_RISE_MAX * few_per_second
     })
 }
@@ -115,10 +114,7 @@ impl LoadMean {
         let under_way = rows
             .iter()
             .map(|row| row.in_service * f64::from(row.seconds.max(1)));
-        let ok: u64 = rows
-            .iter()
-            .map(|row| row.ended.saturating_sub(row.errors))
-            .sum();
+        let ok: u64 = rows.iter().map(|row| row.ok()).sum();
         (rows.len() >= SECONDS_MIN && ok >= ANSWERS_MIN).then(|| LoadMean {
             under_way: under_way.sum::<f64>() / seconds,
             ok_per_second: ok as f64 / seconds,

@@ -86,7 +86,7 @@ impl AnsweredSecond {
             } else {
                 row.in_service
             },
-            ok_per_second: row.ended.saturating_sub(row.errors) as f64 / seconds,
+            ok_per_second: row.ok() as f64 / seconds,
             refused: refused as f64 / row.ended as f64,
         }
     }

@@ -118,10 +118,9 @@ fn near<'r>(rows: &[&'r Row], load: f64, [least, most]: [f64; 2]) -> Vec<&'r Row
 
 impl Brought {
     fn new(row: &Row) -> Brought {
-        let ok = row.ended.saturating_sub(row.errors);
         Brought {
             under_way: row.in_service,
-            ok_per_second: ok as f64 / f64::from(row.seconds.max(1)),
+            ok_per_second: row.ok() as f64 / f64::from(row.seconds.max(1)),
         }
     }
 

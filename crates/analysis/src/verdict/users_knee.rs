@@ -84,9 +84,7 @@ impl LoadPoint {
             |of: fn(&Row) -> f64| rows.iter().map(|row| of(row)).sum::<f64>() / rows.len() as f64;
         LoadPoint {
             under_way: mean(|row| row.in_service),
-            ok_per_second: mean(|row| {
-                row.ended.saturating_sub(row.errors) as f64 / f64::from(row.seconds.max(1))
-            }),
+            ok_per_second: mean(|row| row.ok() as f64 / f64::from(row.seconds.max(1))),
             response_ns: mean(|row| row.response_time_mean_ns),
         }
     }

@@ -352,9 +352,7 @@ impl<'d> ChartRows<'d> {
     fn rates(&self) -> TimeChart {
         let mut lines = vec![
             self.rate("begun", |row| row.started),
-            self.rate("ok", |row| {
-                row.ended.saturating_sub(row.errors.min(row.ended))
-            }),
+            self.rate("ok", Row::ok),
             self.rate("errors", |row| row.errors),
         ];
         if !self.document.has_journeys() {
@@ -413,8 +411,7 @@ impl<'d> ChartRows<'d> {
         let end = (f64::from(self.first) + rows) * f64::from(self.row_seconds);
         let rate = |row: &RequestRow, seconds: u32| {
             let held = (end - f64::from(row.second)).min(f64::from(seconds));
-            let ok = row.ended.saturating_sub(row.errors.min(row.ended));
-            (held > 0.0).then(|| ok as f64 / held)
+            (held > 0.0).then(|| row.ok() as f64 / held)
         };
         TimeChart {
             id: "request_rate",
