@@ -93,7 +93,7 @@ impl Span {
             (EdgeCounting::WhereEnded, _) => {
                 (both(own.ended, carried.ended), both(own.ok, carried.ok))
             }
-            // All operations of the warm-up that ended in the measured part began before it.
+            // Operations of the warm-up are all counted by their parts.
             (EdgeCounting::ByTime, RunPart::WarmUp) => {
                 (parts(own.ended_parts, 0), parts(own.ok_parts, 0))
             }

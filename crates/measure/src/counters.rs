@@ -77,8 +77,8 @@ pub struct Within {
     pub due_late: u64,
     /// Operations that ended in its second half, a part of `ended`.
     pub ended_late: u64,
-    /// Operations that began before it or ended after it: the part of each one's service time that
-    /// lies in it, in billionths ([`crate::Window::WHOLE`]).
+    /// Operations that began before it, ended after it, or were due before it: the part of each
+    /// one's service time that lies in it, in billionths ([`crate::Window::WHOLE`]).
     pub ended_parts: u64,
     /// The same, ok ones only.
     pub ok_parts: u64,

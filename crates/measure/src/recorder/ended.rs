@@ -2,7 +2,7 @@
 
 use super::{between, second_of};
 use crate::hot::HotCell;
-use crate::{Metric, Operation, OperationEnd, Outcome, Window};
+use crate::{Metric, Operation, OperationEnd, Outcome, Period, Window};
 
 /// Counts the operation and records its times.
 #[inline]
@@ -51,7 +51,9 @@ fn count_within(cell: &mut HotCell, window: Window, outcome: Outcome, operation:
         within.payload_bytes += operation.payload_bytes;
         within.ended_late += u64::from(window.is_late(done_at));
     }
-    if begun_at < window.from() || window.until() < done_at {
+    // One that was due in the warm-up can have waited for a connection, and lie in it whole.
+    let is_of_warm_up = operation.key.period == Period::WarmUp;
+    if begun_at < window.from() || window.until() < done_at || is_of_warm_up {
         let part = window.part_of(begun_at, done_at);
         within.ended_parts += part;
         within.ok_parts += if outcome == Outcome::Ok { part } else { 0 };

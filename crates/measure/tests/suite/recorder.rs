@@ -451,6 +451,7 @@ fn work_counts_where_it_happened_and_operations_where_they_were_due() {
     ended(warm_up, 0, 99, OperationEnd::Ok);
     ended(warm_up, 50, 100, OperationEnd::Ok);
     ended(warm_up, 50, 350, OperationEnd::Ok);
+    ended(warm_up, 99, 120, OperationEnd::Ok);
     ended(key(0, 1), 100, 150, OperationEnd::Ok);
     ended(
         key(0, 1),
@@ -469,13 +470,13 @@ fn work_counts_where_it_happened_and_operations_where_they_were_due() {
         .values()
         .map(|cell| cell.counters.within)
         .collect();
-    // Begun at 55 ms and ended at 350: 200 of 295 ms lie in it.
+    // One began at 55 ms and ended at 350: 200 of 295 ms lie in it. One waited until 104 ms.
     let of_warm_up = Within {
-        ended: 1,
-        ok: 1,
-        payload_bytes: 356,
-        ended_parts: 677_966_101,
-        ok_parts: 677_966_101,
+        ended: 2,
+        ok: 2,
+        payload_bytes: 2 * 356,
+        ended_parts: 677_966_101 + Window::WHOLE,
+        ok_parts: 677_966_101 + Window::WHOLE,
         ..Within::default()
     };
     let of_measured = Within {
