@@ -193,15 +193,20 @@ pub(super) fn age(view: &RunView, live: &Live, now: FleetTime) -> String {
 
 /// The median response time.
 pub(super) fn p50(live: &Live) -> String {
-    live.p50_ns
-        .map_or_else(|| "-".to_owned(), |ns| time(ns as f64))
+    percentile(live.p50_ns, live.p50_at_least)
 }
 
-/// The 99th percentile; a value beyond what is recorded is a lower bound.
+/// The 99th percentile.
 pub(super) fn p99(live: &Live) -> String {
-    let sign = if live.p99_at_least { "≥ " } else { "" };
-    live.p99_ns
-        .map_or_else(|| "-".to_owned(), |ns| format!("{sign}{}", time(ns as f64)))
+    percentile(live.p99_ns, live.p99_at_least)
+}
+
+/// A value beyond what is recorded is a lower bound.
+fn percentile(ns: Option<u64>, at_least: bool) -> String {
+    ns.map_or_else(
+        || "-".to_owned(),
+        |ns| human::time_or_more(ns as f64, at_least),
+    )
 }
 
 /// Errors in all that was measured, and their share.

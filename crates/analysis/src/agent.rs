@@ -145,6 +145,13 @@ pub struct CpuFigures {
 }
 
 impl CpuFigures {
+    /// Returns whether the machine and the whole process were sampled. Of a shorter run only the
+    /// busiest thread is known; while it fires, a machine is hardly ever quite idle.
+    #[must_use]
+    pub fn knows_machine(&self) -> bool {
+        self.machine_busy_share_mean > 0.0
+    }
+
     /// Replaces values that are not finite by 0: they come from another machine, and JSON cannot
     /// represent them.
     pub(crate) fn finite(self) -> CpuFigures {

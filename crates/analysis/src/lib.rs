@@ -133,7 +133,7 @@ pub use unit::Unit;
 pub use unstored::Unstored;
 pub use verdict::{
     BoundNumber, LimitOf, LimitShown, RuleBound, RuleId, RuleReading, explain, has_many_errors,
-    shares_full_machine,
+    has_two_limits, shares_full_machine,
 };
 pub use websocket_figures::WebSocketFigures;
 pub use withheld_figures::WithheldFigures;

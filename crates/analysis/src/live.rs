@@ -25,6 +25,8 @@ pub struct Live {
     pub payload_bytes: u64,
     /// Median response time of operations that ended in it.
     pub p50_ns: Option<u64>,
+    /// Whether the median is a lower bound, too.
+    pub p50_at_least: bool,
     /// 99th percentile of their response time.
     pub p99_ns: Option<u64>,
     /// Whether the 99th percentile is a lower bound: it falls among time-outs.
@@ -167,6 +169,7 @@ impl LiveSecond {
         Live {
             second,
             p50_ns: p50.map(|figure| figure.value_ns),
+            p50_at_least: p50.is_some_and(|figure| figure.at_least),
             p99_ns: p99.map(|figure| figure.value_ns),
             p99_at_least: p99.is_some_and(|figure| figure.at_least),
             message_time_mean_ns: message_time.and_then(|mean| u64::try_from(mean).ok()),

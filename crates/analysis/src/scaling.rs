@@ -283,10 +283,12 @@ fn list_left_out(rows: &[ScalingRow]) -> String {
     if left_out.is_empty() {
         return String::new();
     }
-    format!(
-        "; the run with {} cannot be trusted and is left out",
-        left_out.join(" and ")
-    )
+    let (runs, are) = match left_out.len() {
+        1 => ("run", "is"),
+        _ => ("runs", "are"),
+    };
+    let agents = left_out.join(" and ");
+    format!("; the {runs} with {agents} cannot be trusted and {are} left out")
 }
 
 fn agents(number: u32) -> String {

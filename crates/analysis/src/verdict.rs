@@ -96,6 +96,13 @@ pub fn shares_full_machine(document: &Document) -> bool {
     VerdictReadings::new(document).has_full_shared_machine()
 }
 
+/// Returns whether server and network are both at a limit, so that more load would not show which
+/// of them it is.
+#[must_use]
+pub fn has_two_limits(document: &Document) -> bool {
+    VerdictReadings::new(document).has_two_limits()
+}
+
 /// Returns whether an open loop was in time, and its load sent and carried, however busy the client
 /// was.
 pub(crate) fn is_load_sent(document: &Document) -> bool {
@@ -201,6 +208,10 @@ impl VerdictReadings {
         let next = if self.has_full_shared_machine() {
             "the client on a machine of its own: the one that it shares with the server is full"
                 .to_owned()
+        } else if self.has_two_limits() {
+            "a run over a faster link, or with smaller bodies: if it brings no more, the server is \
+             the limit"
+                .to_owned()
         } else if errors::lead(document) {
             "why operations fail: the server's log may say it".to_owned()
         } else {
@@ -216,6 +227,10 @@ impl VerdictReadings {
     /// Returns whether client and server compete for the CPUs of one machine.
     fn has_full_shared_machine(&self) -> bool {
         !evidence_of(&self.shared).is_empty()
+    }
+
+    fn has_two_limits(&self) -> bool {
+        !evidence_of(&self.server).is_empty() && !evidence_of(&self.network).is_empty()
     }
 
     /// Lists the figures of server and network that came close to a bound, closest first.

@@ -6,7 +6,7 @@ use crate::style::Paint;
 use analysis::human::{counted, number, share};
 use analysis::{
     CampaignDocument, Document, LoadRecord, RunState, SearchAnswer, VariantSearch, Verdict,
-    has_many_errors, shares_full_machine,
+    has_many_errors, has_two_limits, shares_full_machine,
 };
 
 /// Between the parts of a headline.
@@ -80,6 +80,9 @@ pub(crate) fn meaning(document: &Document) -> &'static str {
     match closed_loop_rate(document) {
         Some(_) if shares_full_machine(document) => {
             "limit undetermined: client and server share a machine that is full"
+        }
+        Some(_) if has_two_limits(document) => {
+            "limit undetermined: server and network are both at a limit"
         }
         Some(_) if has_many_errors(document) => "limit undetermined: operations failed",
         Some(_) => "limit undetermined; a higher load would tell",

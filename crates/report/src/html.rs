@@ -22,7 +22,7 @@ use crate::content::{
 };
 use crate::headline::{meaning, tone, verdict};
 use crate::style::Paint;
-use analysis::human::{exact, number, percentile, share};
+use analysis::human::{counted, exact, number, percentile, share};
 use analysis::{CampaignDocument, Document, FigureGroup, HeatMap, Judgement, RunState};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -513,7 +513,7 @@ fn trust(document: &Document) -> Markup {
                 ul { @for note in &document.notes { li { (note) } } }
             }
             details {
-                summary { (document.agents.len()) " agents" }
+                summary { (counted(document.agents.len() as u64, "agent")) }
                 ul {
                     @for agent in &document.agents {
                         li { (agent.name) ": " (machine(&agent.facts)) }

@@ -363,9 +363,12 @@ pub(super) fn share_of(part: u64, whole: u64) -> Option<FigureValue> {
 }
 
 /// Returns the CPU time of all agents' processes per operation; `None` if one of them was not
-/// sampled.
+/// sampled, or for so short a time that only its busiest thread is known.
 fn client_cpu(document: &Document) -> Option<FigureValue> {
-    let share = |agent: &AgentResult| Some(agent.sampled_cpu()?.process_share_mean);
+    let share = |agent: &AgentResult| {
+        let cpu = agent.sampled_cpu().filter(|cpu| cpu.knows_machine())?;
+        Some(cpu.process_share_mean)
+    };
     let shares: Vec<f64> = document.agents.iter().map(share).collect::<Option<_>>()?;
     let per_second = document.measured.rates.operations_per_second;
     let is_known = !shares.is_empty() && per_second > 0.0;

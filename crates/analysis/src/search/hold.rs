@@ -69,6 +69,9 @@ pub struct HoldFigures {
     pub ok_per_second: f64,
     /// Median response time.
     pub response_time_p50_ns: Option<u64>,
+    /// Whether the median is a lower bound, too. Missing in results of earlier versions.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub response_time_p50_at_least: bool,
     /// 99th percentile of the response time.
     pub response_time_p99_ns: Option<u64>,
     /// Whether the 99th percentile is a lower bound: it falls among time-outs.
@@ -214,6 +217,7 @@ impl HoldFigures {
             started_per_second: measured.rates.started_per_second,
             ok_per_second: measured.rates.ok_per_second,
             response_time_p50_ns: p50.map(|figure| figure.value_ns),
+            response_time_p50_at_least: p50.is_some_and(|figure| figure.at_least),
             response_time_p99_ns: p99.map(|figure| figure.value_ns),
             response_time_p99_at_least: p99.is_some_and(|figure| figure.at_least),
             errors: measured.operations.errors,

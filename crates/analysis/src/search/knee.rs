@@ -1,5 +1,6 @@
 //! The knee of a closed loop: where throughput stops following the load.
 
+use super::LoadUnit;
 use crate::human;
 use serde::{Deserialize, Serialize};
 
@@ -71,11 +72,11 @@ impl Knee {
         let per_second = |throughput| format!("{}/s", human::number(throughput));
         let brought = (self.up_to_ok_per_second / self.ok_per_second - 1.0) * 100.0;
         format!(
-            "throughput stops rising at {:.0} users, with {}: {:.0} users, {} times as many, \
-             brought {} ({brought:+.1} %)",
-            self.users,
+            "throughput stops rising at {}, with {}: {}, {} times as many, brought {} \
+             ({brought:+.1} %)",
+            LoadUnit::Users.display(self.users),
             per_second(self.ok_per_second),
-            self.up_to,
+            LoadUnit::Users.display(self.up_to),
             human::number(self.up_to / self.users),
             per_second(self.up_to_ok_per_second),
         )

@@ -128,7 +128,10 @@ impl Growth {
 
 /// Formats the part's time like `from second 6 to 9`, on the run clock.
 pub(super) fn in_seconds(part: &LoadPart) -> String {
-    let second = |ns: u64| human::number(ns as f64 / 1e9);
+    let second = |ns: u64| match ns as f64 / 1e9 {
+        second if second < 999.5 => human::number(second),
+        second => format!("{second:.0}"),
+    };
     format!(
         "from second {} to {}",
         second(part.from_ns),
@@ -156,9 +159,10 @@ pub(super) fn next_run(document: &Document) -> Option<String> {
 
 /// What an open loop has to make operations with, such as `9 connections`.
 pub(super) fn places(max_connections: u32, users: Option<u32>) -> String {
+    let connections = human::counted(max_connections.into(), "connection");
     match users {
-        None => format!("{max_connections} connections"),
-        Some(users) => format!("{users} users or {max_connections} connections"),
+        None => connections,
+        Some(users) => format!("{} or {connections}", human::counted(users.into(), "user")),
     }
 }
 
@@ -181,8 +185,8 @@ fn describe_waiting(
     let for_what = match replay.and_then(|it| it.planned_connections) {
         None => format!("one of {}, all in use", places(max_connections, users)),
         Some(_) => format!(
-            "their connection of the log (for the answer to the request before, or for one of \
-             {max_connections} connections)"
+            "their connection of the log (for the answer to the request before, or for one of {})",
+            human::counted(max_connections.into(), "connection")
         ),
     };
     // If fewer waited, something else made 1 % of them late.

@@ -697,6 +697,7 @@ fn coarse(random: &mut Random, round: f64) -> Document {
         agent.cpu = Some(CpuFigures {
             samples: 1,
             process_share_mean: client * 0.01,
+            machine_busy_share_mean: client * 0.01,
             ..CpuFigures::default()
         });
     });

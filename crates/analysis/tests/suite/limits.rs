@@ -999,6 +999,8 @@ fn contradiction_is_undetermined_and_says_both_sides() {
         evidence.contains("used 100 % of a CPU") && evidence.contains("of its 1000 Mbit/s"),
         "{evidence}"
     );
+    let missing = record.missing.join("; ");
+    assert!(missing.contains("a faster link"), "{missing}");
     // A full machine shared by client and server.
     let full = changed(|row| row.cpu_busy = 1.0);
     let mut document = with_monitor(with_agent(overloaded(), &full), &both);

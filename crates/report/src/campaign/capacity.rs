@@ -4,7 +4,7 @@ use super::side_by_side::paint;
 use super::{ReportSection, SectionSubject, headings_of};
 use crate::style::Paint;
 use analysis::human::number;
-use analysis::{CampaignDocument, CapacityRow, Knee};
+use analysis::{CampaignDocument, CapacityRow, Knee, LoadUnit};
 
 /// Explains the two columns of amounts.
 const HOW: &str = "the limit lies between the highest load that passed, with nothing failing \
@@ -48,8 +48,8 @@ fn row(row: &CapacityRow) -> Vec<String> {
 
 fn knee(knee: &Knee) -> String {
     format!(
-        "{:.0} users, {}/s",
-        knee.users,
+        "{}, {}/s",
+        LoadUnit::Users.display(knee.users),
         number(knee.plateau_ok_per_second)
     )
 }

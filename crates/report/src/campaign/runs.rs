@@ -38,7 +38,7 @@ fn row(run: &RunSummary) -> Vec<String> {
         run.ended.to_string(),
         run.errors.to_string(),
         number(run.ok_per_second),
-        time(run.response_time_p50_ns, false),
+        time(run.response_time_p50_ns, run.response_time_p50_at_least),
         time(run.response_time_p99_ns, run.response_time_p99_at_least),
     ]
 }

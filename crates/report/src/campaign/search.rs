@@ -51,7 +51,10 @@ fn row(step: &HoldRecord, record: &SearchRecord) -> Vec<String> {
         purpose(step.purpose).to_owned(),
         outcome(&step.result.outcome).to_owned(),
         number(figures.ok_per_second),
-        time(figures.response_time_p50_ns, false),
+        time(
+            figures.response_time_p50_ns,
+            figures.response_time_p50_at_least,
+        ),
         time(
             figures.response_time_p99_ns,
             figures.response_time_p99_at_least,

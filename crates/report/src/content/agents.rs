@@ -81,18 +81,18 @@ fn row(agent: &AgentResult, group: &FigureGroup) -> Vec<String> {
         .as_ref()
         .or(agent.lateness.as_ref())
         .and_then(|figure| figure.percentile(99.0));
-    let busy = |of: fn(&CpuFigures) -> f64| {
-        let cpu = agent.cpu.as_ref();
+    let busy = |cpu: Option<&CpuFigures>, of: fn(&CpuFigures) -> f64| {
         cpu.map(|cpu| share(of(cpu))).unwrap_or_default()
     };
+    let sampled = agent.cpu.as_ref().filter(|cpu| cpu.knows_machine());
     vec![
         agent.name.clone(),
         figures.operations.ended.to_string(),
         number(figures.rates.ok_per_second),
         p99.map(percentile).unwrap_or_default(),
         late.map(percentile).unwrap_or_default(),
-        busy(|cpu| cpu.busiest_worker_share_mean),
-        busy(|cpu| cpu.machine_busy_share_mean),
+        busy(agent.cpu.as_ref(), |cpu| cpu.busiest_worker_share_mean),
+        busy(sampled, |cpu| cpu.machine_busy_share_mean),
         end_state(agent).to_owned(),
     ]
 }

@@ -118,8 +118,9 @@ fn remarks(journey: &JourneyFigures) -> Vec<Remark> {
     });
     let was = |number| one_or_many(number, "was", "were");
     let lost = (journey.lost > 0).then(|| {
+        let it = one_or_many(journey.lost, "it", "they");
         let (lost, was) = (counted(journey.lost, "journey"), was(journey.lost));
-        format!("{name}: {lost} {was} begun by a lost agent, and how it ended is not known")
+        format!("{name}: {lost} {was} begun by a lost agent, and how {it} ended is not known")
     });
     let unsent = (journey.not_sent > 0).then(|| {
         let (unsent, was) = (counted(journey.not_sent, "journey"), was(journey.not_sent));

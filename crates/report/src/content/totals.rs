@@ -14,7 +14,7 @@ pub(super) fn section(document: &Document) -> Section {
         Some(("Operations", operations(figures))),
         Some(("Errors", errors(figures))),
         Some(("Rate", rate(document))),
-        (!is_handshake_only).then(|| ("Bodies", bodies(figures))),
+        (!is_handshake_only).then(|| ("Bodies", bodies(document))),
         (!figures.streams.is_empty()).then(|| ("Events", events(&figures.streams))),
         (!document.websockets.is_empty()).then(|| ("WebSockets", sockets(&document.websockets))),
         has_messages(document).then(|| ("Messages", messages(&document.websockets))),
@@ -157,12 +157,19 @@ pub(crate) fn rate(document: &Document) -> String {
     )
 }
 
-fn bodies(figures: &Figures) -> String {
+fn bodies(document: &Document) -> String {
+    let figures = &document.measured;
     let total = figures.bytes.payload_bytes as f64;
-    // Every response counts, whether its status was expected or not: each of them has a body.
+    // Every response counts, whether its status was expected or not, and redirects that were
+    // followed: each of them has a body.
+    let followed = document
+        .redirects
+        .iter()
+        .map(|redirects| &redirects.followed);
     let responses: u64 = figures
         .statuses
         .values()
+        .chain(followed)
         .fold(0, |sum: u64, &count| sum.saturating_add(count));
     format!(
         "{}, {}/s, {} each",

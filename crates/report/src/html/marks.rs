@@ -123,6 +123,7 @@ fn stage_mark(document: &Document, stage: &StageRecord) -> RunMark {
         let number = exact(&number(amount));
         match document.plan.load {
             LoadRecord::Open { .. } => format!("{number}/s"),
+            LoadRecord::Closed { .. } if number == "1" => "1 user".to_owned(),
             LoadRecord::Closed { .. } => format!("{number} users"),
         }
     };
@@ -183,7 +184,12 @@ type RowProblem = (f64, MarkTone, String);
 fn stall(row: &Row) -> Option<RowProblem> {
     (row.ended == 0 && row.in_service >= 0.5).then(|| {
         let under_way = exact(&number(row.in_service));
-        let words = format!("nothing ended, with {under_way} operations under way");
+        let operations = if under_way == "1" {
+            "operation"
+        } else {
+            "operations"
+        };
+        let words = format!("nothing ended, with {under_way} {operations} under way");
         (f64::INFINITY, MarkTone::Bad, words)
     })
 }
