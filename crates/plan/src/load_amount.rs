@@ -24,7 +24,7 @@ impl Load {
             return None;
         }
         let warm_up_ns = nanoseconds(self.warm_up);
-        let span_ns = self.measured_span_ns()?;
+        let span_ns = Schedule::after_warm_up(self)?.span_at_rate_ns()?;
         let (warm_up, measured) = (Profile::warm_up(self), Profile::after_warm_up(self));
         let until = |at_ns: u64| {
             let of_measured = at_ns.saturating_sub(warm_up_ns).min(span_ns);

@@ -12,6 +12,10 @@ use std::sync::Arc;
 /// Distinguishes the warm-up's random arrivals from the measured ones.
 const WARM_UP_SEED: u64 = 0x7761_726d_2d75_7021;
 
+/// The most Poisson arrivals that are drawn to learn how long they take, in 25 ns each. More take
+/// as long as the rate says, within 0.1 %.
+const DRAWN_FOR_SPAN: u64 = 1_000_000;
+
 /// The arrivals of one part (warm-up or measured) of an open loop, in nanoseconds from that part's
 /// beginning.
 ///
@@ -82,10 +86,26 @@ impl Schedule {
     /// How long the arrivals take: until the end of the part, or until the arrival after the last
     /// one would be due.
     pub(crate) fn span_ns(&self) -> Option<u64> {
+        let drawn = self.span_until(|count| match self.arrivals {
+            Arrivals::Poisson if count <= DRAWN_FOR_SPAN => self.gaps().sum_to(count),
+            Arrivals::Even | Arrivals::Poisson => count as f64,
+        });
+        // The last of random arrivals may never be due if the rate falls to 0.
+        drawn.or_else(|| self.span_at_rate_ns())
+    }
+
+    /// How long they take if random arrivals keep the rate.
+    pub(crate) fn span_at_rate_ns(&self) -> Option<u64> {
+        self.span_until(|count| count as f64)
+    }
+
+    /// How long they take if `integral` says up to which integral of the rate a number of them
+    /// comes.
+    fn span_until(&self, integral: impl Fn(u64) -> f64) -> Option<u64> {
         match (self.bound, &self.recorded) {
             (_, Some(recorded)) => Some(recorded.span_ns()),
             (Bound::Before(end_ns), None) => Some(end_ns),
-            (Bound::Count(count), None) => self.instant(count, count as f64),
+            (Bound::Count(count), None) => self.instant(count, integral(count)),
         }
     }
 
@@ -132,14 +152,19 @@ impl Schedule {
     /// A bookmark at the beginning of the sequence.
     #[must_use]
     pub fn bookmark(&self) -> Bookmark {
-        let gaps = (self.arrivals == Arrivals::Poisson).then(|| Gaps {
-            next: 0,
-            sum: 0.0,
-            source: Exponential::new(self.seed),
-        });
+        let gaps = (self.arrivals == Arrivals::Poisson).then(|| self.gaps());
         Bookmark {
             schedule: self.clone(),
             gaps,
+        }
+    }
+
+    /// The gaps of its random arrivals, none of them drawn.
+    fn gaps(&self) -> Gaps {
+        Gaps {
+            next: 0,
+            sum: 0.0,
+            source: Exponential::new(self.seed),
         }
     }
 
@@ -478,6 +503,21 @@ mod tests {
             Schedule::after_warm_up(&load).unwrap().total(),
             instants.len() as u64
         );
+    }
+
+    #[test]
+    fn number_of_arrivals_takes_until_the_one_after_the_last_would_be_due() {
+        for arrivals in [Arrivals::Even, Arrivals::Poisson] {
+            for requests in [1, 99, 2000] {
+                let load = |more: u64| {
+                    let end = End::Requests(requests + more);
+                    open(50.0, arrivals, &[(3, 200.0), (0, 20.0)], end)
+                };
+                let after_the_last = measured(&load(1)).last().map(|arrival| arrival.1);
+                let span = load(0).measured_span_ns();
+                assert_eq!(span, after_the_last, "{arrivals:?} {requests}");
+            }
+        }
     }
 
     #[test]

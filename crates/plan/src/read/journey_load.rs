@@ -5,7 +5,7 @@ use crate::read::node::NodeValue;
 use crate::read::section::PlanSection;
 use crate::read::shared_connections::{self, JourneySharing};
 use crate::read::stages::{amount, connections, rate, stages};
-use crate::{Arrivals, Journey, JourneyLoad, Load, Shape};
+use crate::{Arrivals, Journey, JourneyLoad, Load, Schedule, Shape};
 
 /// Most journeys with a load of their own: finding an arrival takes time for each of them.
 const MAX_LOADS: usize = 100;
@@ -201,7 +201,11 @@ fn shape(section: &PlanSection<'_>, sharing: JourneySharing) -> Option<Shape> {
 /// their shares of the arrivals, or of the time of virtual users.
 pub(crate) fn weigh(journeys: &mut [Journey], load: &Load) {
     // How long users take for a number of journeys is unknown, but not how the stages end.
-    let span_ns = load.measured_span_ns().unwrap_or(u64::MAX);
+    let span_ns = match Schedule::after_warm_up(load) {
+        Some(schedule) => schedule.span_at_rate_ns(),
+        None => load.measured_span_ns(),
+    };
+    let span_ns = span_ns.unwrap_or(u64::MAX);
     let amounts = load.journeys.iter().map(JourneyLoad::profile);
     let amounts: Vec<f64> = amounts
         .map(|profile| profile.integral_at(span_ns))
