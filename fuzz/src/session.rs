@@ -155,7 +155,7 @@ impl SessionWorld {
     fn report(&mut self, script: &mut Script<'_>) {
         let what = script.byte();
         let run = self.prepared.unwrap_or(RunId([what; 16]));
-        if !self.session.takes_reports() {
+        if !self.session.takes_reports(self.now()) {
             return;
         }
         let report = match what & 7 {

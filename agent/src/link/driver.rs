@@ -123,7 +123,7 @@ impl<S: FnMut(News)> Driver<S> {
     async fn next_input(&mut self) -> LinkInput {
         let now = clocks::now();
         let wait = self.session.wake_at(now).since(now.mono);
-        let takes_reports = self.session.takes_reports();
+        let takes_reports = self.session.takes_reports(now);
         let (incoming, outgoing) = match &mut self.stream {
             Some(stream) => (Some(&mut stream.incoming), Some(&stream.outgoing)),
             None => (None, None),

@@ -11,7 +11,8 @@ use std::time::Duration;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Order {
     /// Parse the plan, resolve names, and build what can be built; answer with [`Report::Prepared`]
-    /// or [`Report::NotPrepared`]. Anything prepared before is forgotten.
+    /// or [`Report::NotPrepared`], even if it is to be forgotten by then. Anything prepared before
+    /// is forgotten.
     Prepare(Assignment),
     /// Begin at `at`. Firing is allowed while the lease holds, and the lease can be extended only
     /// while it holds.

@@ -66,6 +66,8 @@ pub struct Session {
     is_served: bool,
     /// The run that is being prepared or fired.
     run: Option<LocalRun>,
+    /// Orders to prepare that the runner has not answered.
+    unanswered: u32,
     /// A plan that waits here while the run of another coordinator fires.
     next: Option<(CoordinatorId, Prepare)>,
     /// Runs whose load has ended and that were not released, the oldest first.
@@ -113,6 +115,7 @@ impl Session {
             said_away: None,
             is_served: false,
             run: None,
+            unanswered: 0,
             next: None,
             kept: Vec::new(),
             keep: KEEP,
@@ -217,10 +220,11 @@ impl Session {
     }
 
     /// Whether reports are taken. If not, more than [`crate::HELD_MAX_BYTES`] wait to be
-    /// acknowledged, and the store refuses more.
+    /// acknowledged, and the store refuses more. Without a lease all are taken: the load has ended,
+    /// so few are left, and behind them comes the end of the run, which says when to drop them.
     #[must_use]
-    pub fn takes_reports(&self) -> bool {
-        !self.stash.is_full()
+    pub fn takes_reports(&self, now: Now) -> bool {
+        !self.stash.is_full() || !self.is_leased(now)
     }
 
     /// Whether a coordinator counts on this agent: it prepares or fires a run, or keeps data of
@@ -351,7 +355,20 @@ impl Session {
         }
     }
 
+    /// Whether it answers an order to prepare that another one has followed. The runner answers
+    /// each in turn, so it is about a preparation that was forgotten, perhaps one of the same run.
+    fn is_of_forgotten_preparation(&mut self, report: &Report) -> bool {
+        if !matches!(report, Report::Prepared { .. } | Report::NotPrepared { .. }) {
+            return false;
+        }
+        self.unanswered = self.unanswered.saturating_sub(1);
+        self.unanswered > 0
+    }
+
     fn on_report(&mut self, now: Now, report: Report) {
+        if self.is_of_forgotten_preparation(&report) {
+            return;
+        }
         match report {
             Report::Note { run, event, text } => self.note(run, &event, text),
             Report::Observed {

@@ -194,6 +194,7 @@ impl Session {
                 let minted = run.own_file();
                 let order = run.assignment();
                 if let Some(Order::Prepare(assignment)) = &order {
+                    self.unanswered += 1;
                     let kept = assignment.files.iter();
                     kept.filter(|file| Some(file.sha256) != minted)
                         .for_each(|file| self.cache.keep(file));

@@ -175,6 +175,7 @@ impl Agent {
     pub fn order(&mut self, now: Now, order: Order) -> Result<(), &'static str> {
         match order {
             Order::Prepare(assignment) => {
+                self.finish_preparing();
                 self.runner = Runner::Preparing {
                     run: assignment.run,
                     index: assignment.agent_index,
@@ -264,6 +265,7 @@ impl Agent {
             Order::Forget { run } => {
                 if self.run() == Some(run) {
                     self.finish_profile();
+                    self.finish_preparing();
                     self.runner = Runner::Idle;
                 }
             }
@@ -277,6 +279,13 @@ impl Agent {
             Runner::Preparing { run, .. } | Runner::Prepared { run, .. } => Some(*run),
             Runner::Firing(firing) => Some(firing.run),
             Runner::Watching(watching) => Some(watching.run),
+        }
+    }
+
+    /// A preparation is answered even if the next order comes before it is finished.
+    fn finish_preparing(&mut self) {
+        if let &Runner::Preparing { run, digest, .. } = &self.runner {
+            self.reports.push_back(prepared(run, digest));
         }
     }
 
@@ -303,13 +312,7 @@ impl Agent {
                 digest,
                 ready_at,
             } if ready_at <= now.mono => {
-                out.reports.push(Report::Prepared {
-                    run,
-                    plan_digest: digest,
-                    addresses: vec![],
-                    workers: 1,
-                    findings: Vec::new(),
-                });
+                out.reports.push(prepared(run, digest));
                 self.runner = Runner::Prepared { run, index };
             }
             Runner::Firing(firing) => {
@@ -322,6 +325,16 @@ impl Agent {
             _ => {}
         }
         out
+    }
+}
+
+fn prepared(run: RunId, plan_digest: Digest) -> Report {
+    Report::Prepared {
+        run,
+        plan_digest,
+        addresses: vec![],
+        workers: 1,
+        findings: Vec::new(),
     }
 }
 

@@ -128,7 +128,7 @@ impl World {
         self.act(slot, actions, from);
         // Reports that an order caused, and those for which there was no room before.
         while let Some(agent) = &mut self.hosts[slot].agent {
-            if !agent.session.takes_reports() {
+            if !agent.session.takes_reports(now) {
                 break;
             }
             let Some(report) = agent.reports.pop_front() else {

@@ -77,14 +77,7 @@ impl Agent {
     fn prepare(&mut self, prepare: Prepare) {
         let run = RunId::from_wire(&prepare.run_id).expect("sixteen bytes");
         self.hear(Down::Prepare(prepare));
-        let report = Report::Prepared {
-            run,
-            plan_digest: Digest([0; 32]),
-            addresses: vec![],
-            workers: 1,
-            findings: Vec::new(),
-        };
-        let actions = self.on(SessionEvent::Reported(report));
+        let actions = self.on(SessionEvent::Reported(prepared(run)));
         self.answer_beats(&actions, None);
     }
 
@@ -150,6 +143,10 @@ impl Agent {
             mono: Mono(self.now_ns),
             boot: Boot(self.now_ns + self.slept_ns),
         }
+    }
+
+    fn takes_reports(&self) -> bool {
+        self.session.takes_reports(self.clocks())
     }
 
     fn pass(&mut self, ns: u64) {
@@ -268,6 +265,17 @@ fn ack(stored: Stored) -> Down {
     })
 }
 
+/// The runner's answer to a plan.
+fn prepared(run: RunId) -> Report {
+    Report::Prepared {
+        run,
+        plan_digest: Digest([0; 32]),
+        addresses: vec![],
+        workers: 1,
+        findings: Vec::new(),
+    }
+}
+
 fn prepare() -> Prepare {
     Prepare {
         run_id: RUN.to_wire(),
@@ -344,14 +352,7 @@ fn agent_dials_twice_a_second_while_its_lease_runs_and_less_often_after_it() {
 fn clock_is_measured_by_sixteen_beats_before_the_plan_is_answered() {
     let mut agent = Agent::joined();
     agent.hear(Down::Prepare(prepare()));
-    let report = Report::Prepared {
-        run: RUN,
-        plan_digest: Digest([0; 32]),
-        addresses: vec![],
-        workers: 1,
-        findings: Vec::new(),
-    };
-    let first = agent.on(SessionEvent::Reported(report));
+    let first = agent.on(SessionEvent::Reported(prepared(RUN)));
     assert!(
         !sent(&first)
             .iter()
@@ -377,14 +378,7 @@ fn plan_is_answered_once_a_coordinator_that_stood_still_has_answered_a_beat() {
     agent.connect();
     agent.hear(welcome(9, 9, resume(1)));
     agent.hear(Down::Prepare(prepare()));
-    let report = Report::Prepared {
-        run: RUN,
-        plan_digest: Digest([0; 32]),
-        addresses: vec![],
-        workers: 1,
-        findings: Vec::new(),
-    };
-    agent.on(SessionEvent::Reported(report));
+    agent.on(SessionEvent::Reported(prepared(RUN)));
     let is_answer = |message: &&Up| matches!(message, Up::Prepared(_));
     for _ in 0..30 {
         agent.pass(100 * MS);
@@ -536,6 +530,28 @@ fn run_that_has_not_begun_is_forgotten_with_its_stream() {
     let (mut agent, _) = Agent::armed();
     let actions = agent.lose_stream();
     assert_eq!(orders(&actions), [&Order::Forget { run: RUN }]);
+}
+
+#[test]
+fn answer_about_a_preparation_that_was_forgotten_is_none_to_the_next_one() {
+    let mut agent = Agent::joined();
+    agent.hear(Down::Prepare(prepare()));
+    agent.lose_stream();
+    agent.join();
+    agent.hear(Down::Prepare(prepare()));
+    let mut answers = || {
+        let actions = agent.on(SessionEvent::Reported(prepared(RUN)));
+        let later = agent.answer_beats(&actions, None);
+        let is_answer = |message: &&Up| matches!(message, Up::Prepared(_));
+        let all = [actions, later].concat();
+        sent(&all).into_iter().filter(is_answer).count()
+    };
+    assert_eq!(
+        answers(),
+        0,
+        "the first preparation ended when its stream did"
+    );
+    assert_eq!(answers(), 1);
 }
 
 #[test]
@@ -764,17 +780,30 @@ fn agent_that_holds_too_much_takes_no_reports_until_some_is_acknowledged() {
     let mut agent = Agent::firing();
     let encoded = Bytes::from(vec![0; control::HELD_MAX_BYTES / 4]);
     for interval in 0..5 {
-        assert!(agent.session.takes_reports());
+        assert!(agent.takes_reports());
         let actions = agent.interval(interval, encoded.clone());
         let told = says(&actions, |news| matches!(news, News::CannotSpool { .. }));
         assert_eq!(told, interval == 4, "there is no store");
     }
-    assert!(!agent.session.takes_reports());
+    assert!(!agent.takes_reports());
     for interval in 0..2 {
         agent.upload_all();
         agent.hear(ack(Stored::Interval(interval)));
     }
-    assert!(agent.session.takes_reports());
+    assert!(agent.takes_reports());
+}
+
+#[test]
+fn agent_that_holds_too_much_takes_what_is_left_of_a_run_whose_lease_has_ended() {
+    let mut agent = Agent::firing();
+    let encoded = Bytes::from(vec![0; control::HELD_MAX_BYTES / 4]);
+    for interval in 0..5 {
+        agent.interval(interval, encoded.clone());
+    }
+    assert!(!agent.takes_reports());
+    agent.pass(LEASE.as_nanos() as u64);
+    agent.tick();
+    assert!(agent.takes_reports());
 }
 
 #[test]
