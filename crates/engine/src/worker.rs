@@ -345,8 +345,15 @@ impl Worker {
             Some(_) if self.timeline.is_ended_by_count() && self.end_measuring(now) => {
                 self.cut_short(Cut::Stopped, now)
             }
+            Some(_) if self.has_lasting_sockets() => self.cut_short(Cut::Stopped, now),
             _ => {}
         }
+    }
+
+    /// Whether sockets can be open that only a stop closes before their end.
+    fn has_lasting_sockets(&self) -> bool {
+        let is_of_count = self.timeline.end_at == u64::MAX;
+        self.requests.has_sockets() && is_of_count && self.cut.is_none() && self.seats.live() > 0
     }
 
     /// Lets nothing begin from here on, although the plan has not ended.

@@ -114,13 +114,15 @@ impl Attendance {
         book.told_below
     }
 
-    /// Draws the arrivals of the seconds below `told`, so that a worker that joins has few to draw.
+    /// Draws the arrivals of the seconds below `told`, but for the last two, so that a worker that
+    /// joins has few to draw: what it fires may have been due for a second, and a little longer
+    /// until it has joined.
     pub(super) fn draw_arrivals(&self, told: u32) {
         let Some(Entrance { mut bookmarks, .. }) = self.entrance() else {
             return; // no worker joins any more
         };
         // Outside the lock: at high rates this takes milliseconds.
-        bookmarks.advance_to(u64::from(told) * SECOND_NS);
+        bookmarks.advance_to(u64::from(told.saturating_sub(2)) * SECOND_NS);
         if let Some(entrance) = &mut self.book().entrance {
             entrance.bookmarks = bookmarks;
         }
@@ -153,6 +155,8 @@ impl Book {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::source::{Duty, LoadSource, Timeline};
+    use plan::{NoFiles, Owner, Plan};
     use std::sync::mpsc::{channel, sync_channel};
 
     fn spares(number: usize) -> Vec<Sender<Spare>> {
@@ -166,6 +170,31 @@ mod tests {
             sink: None,
             bookmarks: Bookmarks::default(),
         });
+    }
+
+    #[test]
+    fn who_joins_late_finds_the_random_arrivals_of_the_last_second() {
+        let load = "load = { rate = '50/s', arrivals = 'poisson', duration = '1h' }";
+        let text = format!("target.url = 'http://127.0.0.1/'\n{load}");
+        let plan = Plan::parse(&text, &mut NoFiles).unwrap();
+        let attendance = Attendance::new(spares(1));
+        let (handover, _) = sync_channel(1);
+        attendance.open(Entrance {
+            handover,
+            sink: None,
+            bookmarks: Bookmarks::new(&plan),
+        });
+        attendance.draw_arrivals(5);
+        let first = |bookmarks| {
+            let duty = Duty {
+                portion: Owner::ALONE.into(),
+                from: 4 * SECOND_NS,
+                bookmarks,
+            };
+            LoadSource::new(&plan, &duty, Timeline::new(&plan)).next_arrival()
+        };
+        let drawn = attendance.entrance().unwrap().bookmarks;
+        assert_eq!(first(drawn), first(Bookmarks::new(&plan)));
     }
 
     #[test]

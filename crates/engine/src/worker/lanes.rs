@@ -224,8 +224,18 @@ impl Worker {
     /// Sends a waiting operation from its user's own seat, unless it has to wait there.
     pub(super) fn send_at_home(&mut self, slot: u32, now: u64) {
         let slot = self.bring_home(slot);
-        if !self.seats.must_wait(slot) {
-            self.send_waiting(slot, now);
+        match self.seats.must_wait(slot) {
+            true => self.await_lane(slot),
+            false => self.send_waiting(slot, now),
+        }
+    }
+
+    /// The slot's operation waits to be sent again, and no longer for leave to send its body.
+    pub(super) fn await_lane(&mut self, slot: u32) {
+        if let Some(operation) = self.seats.operation(slot) {
+            let tried_at = operation.attempt.tried_at;
+            let since = self.requests.timeout_from(operation, tried_at);
+            self.deadlines.await_answer(slot, since);
         }
     }
 
@@ -397,7 +407,11 @@ impl Worker {
         if has_next || !self.has_users() || self.phase != WorkerPhase::Firing {
             return false;
         }
-        self.back_off(self.seats.of_seat(home).start, id, now);
+        // A slot that waits for the connection has no pause of its own.
+        let mut slots = self.seats.of_seat(home);
+        let first = slots.start;
+        let waiting = slots.find(|&slot| self.seats.is_unsent(slot));
+        self.back_off(waiting.unwrap_or(first), id, now);
         true
     }
 

@@ -4,9 +4,10 @@
 //! no connection goes away under the code that sends on it.
 
 use super::lanes::failed;
-use super::{Cut, Worker};
+use super::{Cut, Worker, WorkerPhase};
 use crate::connection::{LaneEnd, TransferFault};
 use crate::connection_key::ConnectionKey;
+use crate::seat::SeatRole;
 use measure::{Failure, FailureStage, Kind, OperationEnd};
 
 /// A loss that was noticed while sending.
@@ -220,12 +221,27 @@ impl Worker {
         if let Some(id) = useless {
             self.back_off_sharing(sharing, id, now);
         }
+        if let (Some(id), Some(&slot)) = (useless, lost.first()) {
+            if self.backs_off_at(seat) {
+                // What they would pause for begins after the back-off.
+                lost.into_iter().for_each(|slot| self.seats.park(slot));
+                return self.back_off(slot, id, now);
+            }
+            self.back_off_at_home(slot, id, now);
+        }
         if !useless.is_some_and(|id| self.open_later(seat, id, now)) {
             self.wake(seat, now);
         }
         for slot in lost {
             self.go_on(slot, now);
         }
+    }
+
+    /// Whether a user of this seat pauses if its connection has served nothing.
+    fn backs_off_at(&mut self, seat: u32) -> bool {
+        let is_firing = self.phase == WorkerPhase::Firing;
+        let is_serving = self.seats.seat(seat).role == SeatRole::Serving;
+        is_firing && is_serving && self.has_users()
     }
 
     /// Decides what the end of the connection means for the slot's operation, if it has one;
@@ -242,6 +258,7 @@ impl Worker {
         if may_send_again {
             operation.retry(now);
             self.ledger.recorder.count_closed_under_reuse(operation.id);
+            self.await_lane(slot);
             return OperationLoss::GoesOn;
         }
         let kind = match connection.end_lane(lane, failure.kind) {

@@ -343,10 +343,12 @@ impl Worker {
     /// on a new one.
     pub(super) fn retry_after_handshake(&mut self, slot: u32, now: u64) {
         let lane = self.seats.lane_of(slot);
+        self.ledger.roll(now);
         let Some((connection, operation)) = self.seats.both(slot) else {
             return; // an answer implies both
         };
         self.ledger.recorder.too_early(operation.id);
+        self.ledger.count_body(connection, lane, operation, now);
         if connection.can_ask_again() {
             connection.withdraw(lane);
             operation.withdraw_early_data();

@@ -69,7 +69,8 @@ impl Worker {
     /// Whether sockets under way are closed because the load is over.
     fn leaves_sockets(&self) -> bool {
         let has_ended = self.phase != WorkerPhase::Firing;
-        has_ended && (self.cut.is_some() || !self.timeline.is_ended_by_count())
+        // If a number of operations ends the load, they are used to their end.
+        has_ended && (self.cut.is_some() || self.timeline.end_at != u64::MAX)
     }
 
     /// The load is over: closes all sockets under way, once what was sent is answered.

@@ -11,9 +11,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-const TOO_EARLY: &[u8] = b"HTTP/1.1 425 Too Early\r\nContent-Length: 0\r\n\r\n";
+const TOO_EARLY: &[u8] = b"HTTP/1.1 425 Too Early\r\nContent-Length: 5\r\n\r\nlater";
 const TOO_EARLY_AND_CLOSED: &[u8] =
-    b"HTTP/1.1 425 Too Early\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+    b"HTTP/1.1 425 Too Early\r\nContent-Length: 5\r\nConnection: close\r\n\r\nlater";
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
 /// Requests that arrived as early data, and after the handshake.
@@ -112,6 +112,9 @@ fn request_that_was_too_early_is_sent_again_after_the_handshake() {
             "{case}"
         );
         assert_eq!(counters.connections.opened, opened, "{case}");
+        // Two bytes of each answer that counts, and five of each 425.
+        let bodies = if again == 0 { 4 * 2 } else { 6 * 2 } + 2 * 5;
+        assert_eq!(counters.payload_bytes, bodies, "{case}");
         let came = [&came.early, &came.late].map(|came| came.load(Ordering::SeqCst));
         assert_eq!(came, [2, 4 + again], "{case}");
     }

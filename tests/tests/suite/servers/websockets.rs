@@ -195,6 +195,17 @@ fn sockets_that_are_held_are_cut_by_the_end_of_the_run() {
 }
 
 #[test]
+fn sockets_of_a_number_of_arrivals_are_used_to_their_end() {
+    let load = "load = { rate = \"100/s\", requests = 6, max_connections = 6 }\n";
+    let socket = "[request.websocket]\nmessage = \"x\"\nevery = \"100ms\"\ncount = 5\n";
+    let Some(result) = run("/echo", &format!("{load}{socket}"), 0) else {
+        return;
+    };
+    assert_eq!((&result["ok"], &result["sent"]), (&json!(6), &json!(30)));
+    assert_eq!(result["closed"], json!({"1000": 6}), "{result}");
+}
+
+#[test]
 fn close_before_the_plans_and_silence_are_failures_with_names() {
     let load = "load = { connections = 2, requests = 4 }\n\
                 connection.timeouts.request = \"300ms\"\n";
