@@ -41,7 +41,11 @@ fn check_rate(
     let Some(ceiling) = policy.max_rate else {
         return Ok(());
     };
-    let rates = shares.iter().map(|share| share.peak_rate);
+    // The rate of a log is a mean over a part of it, and its connections are not divided.
+    let rates = shares.iter().map(|share| match share.peak_second {
+        Some(requests) => Rate::per_second(requests as f64),
+        None => share.peak_rate,
+    });
     let Some(rates) = rates.collect::<Option<Vec<Rate>>>() else {
         return Err(PrepareError::NoRate {
             ceiling,

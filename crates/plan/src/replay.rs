@@ -19,8 +19,9 @@ const PARTS_OF_TURN: usize = 128;
 const SHOWN_REQUESTS: usize = 16;
 /// Length of a log that has a single instant.
 const SHORTEST_NS: u64 = 1_000_000;
+const SECOND_NS: u64 = 1_000_000_000;
 /// Length of a log that has a single request.
-const LENGTH_OF_ONE_NS: u64 = 1_000_000_000;
+const LENGTH_OF_ONE_NS: u64 = SECOND_NS;
 
 /// A section `[replay]`.
 #[derive(Debug, Clone, PartialEq)]
@@ -420,6 +421,28 @@ impl RecordedArrivals {
         begins_at.saturating_add(passed)
     }
 
+    /// Most requests of `portion` in a second of the run; `None` if the file is not at hand.
+    pub(crate) fn peak_second(&self, portion: &Portion) -> Option<u64> {
+        if self.entries.is_empty() {
+            return None;
+        }
+        let own = self.own(portion);
+        // A second can reach into further turns.
+        let turns = 2 + SECOND_NS / self.turn_ns();
+        let number = own
+            .amount()
+            .min((own.places.len() as u64).saturating_mul(turns));
+        let instant = |nth| own.item(nth).map_or(0, |request| self.instant(request));
+        let (mut first, mut most) = (0, 0);
+        for last in 0..number {
+            while instant(last) - instant(first) >= SECOND_NS {
+                first += 1;
+            }
+            most = most.max(last - first + 1);
+        }
+        Some(most)
+    }
+
     /// The requests of `portion`: those of its connections, or of its lineages of handshakes.
     pub(crate) fn own(&self, portion: &Portion) -> OwnRequests {
         let requests = self.facts.requests;
@@ -609,6 +632,34 @@ mod tests {
         assert_eq!(part.entries(), 1..3);
         assert_eq!((part.instant(0), part.span_ns()), (S / 2, 7 * S / 2));
         assert!(RecordedArrivals::new(&log, Some(4 * S), pace(2 * S, 1.0, 1)).is_none());
+    }
+
+    #[test]
+    fn peak_is_that_of_the_fullest_second_of_a_portion() {
+        let log = log(&[
+            (0.0, Some(1)),
+            (2.0, Some(2)),
+            (2.0, Some(2)),
+            (2.9, Some(2)),
+            (10.0, Some(1)),
+        ]);
+        let peak = |speed, turns, owner: Owner| {
+            let arrivals = RecordedArrivals::new(&log, None, pace(0, speed, turns)).unwrap();
+            arrivals.peak_second(&owner.into())
+        };
+        let agent = |agent| Owner {
+            agent,
+            agents: 2,
+            ..Owner::ALONE
+        };
+        assert_eq!(peak(1.0, 1, Owner::ALONE), Some(3));
+        // A turn takes 1.25 s, so that a second has a whole turn but for one of its requests.
+        assert_eq!(peak(10.0, 1, Owner::ALONE), Some(4));
+        // A turn takes 0.125 s.
+        assert_eq!(peak(100.0, 99, Owner::ALONE), Some(5 * 8));
+        // A connection is not divided.
+        let of_both = [0, 1].map(|number| peak(1.0, 1, agent(number)));
+        assert_eq!(of_both, [Some(1), Some(3)]);
     }
 
     #[test]

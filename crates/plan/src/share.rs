@@ -15,6 +15,9 @@ pub struct Share {
     /// Most arrivals per second at any time; `None` for a closed loop, which has no limit: it sends
     /// as fast as it is answered.
     pub peak_rate: Option<Rate>,
+    /// Most requests of a replay in one second, as its log has them; `None` for another load, or
+    /// without the log at hand.
+    pub peak_second: Option<u64>,
     /// Most open connections; `None` for a closed loop whose virtual users have one each.
     pub max_connections: Option<u32>,
     /// Measured operations, if their number is known before the run: with `requests`, or with even
@@ -73,6 +76,7 @@ impl Share {
                     peak_connections: Some(own.number()),
                     rate: None,
                     peak_rate: None,
+                    peak_second: None,
                     max_connections: max_connections.map(|_| seats.number()),
                     requests,
                 }
@@ -82,6 +86,10 @@ impl Share {
                 peak_connections: None,
                 rate: each(rate),
                 peak_rate: load.peak_rate().and_then(each),
+                peak_second: load
+                    .recorded
+                    .as_ref()
+                    .and_then(|log| log.peak_second(place)),
                 max_connections: Some(seats.number()),
                 requests,
             },

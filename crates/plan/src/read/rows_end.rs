@@ -28,12 +28,17 @@ impl<'a> RowUse<'a> {
         let once = |file: &&DataFile| {
             file.at_end != AtEnd::Again && file.order != RowOrder::User && file.table.rows() > 0
         };
-        let files = self.data.iter().map(Arc::as_ref).filter(once);
+        let files = self.used_files().filter(once);
         let ends = files.filter_map(|file| {
             let operations = RowSource::new(file, self.takers, seed).operations()?;
             Some(RowsEnd { file, operations })
         });
         ends.min_by_key(|end| end.operations)
+    }
+
+    fn used_files(self) -> impl Iterator<Item = &'a DataFile> {
+        let files = self.data.iter().map(Arc::as_ref);
+        files.filter(move |file| self.takers.use_file(&file.name))
     }
 
     /// Reports what cannot be with this load, and shortens it to the rows that there are.
@@ -45,12 +50,15 @@ impl<'a> RowUse<'a> {
         let RowsEnd { file, operations } = end;
         let key = self.unit.key();
         let rows = format!("data.{} has {} rows", file.name, file.table.rows());
+        let unique = self
+            .used_files()
+            .find(|file| file.order == RowOrder::Unique && !load.warm_up.is_zero());
         if self.is_searched {
             section.problem(format_args!(
                 "is searched in several runs, and {rows} that are to be taken once; write at_end = \
                  \"again\" there, and an order that is not \"unique\""
             ));
-        } else if file.order == RowOrder::Unique && !load.warm_up.is_zero() {
+        } else if let Some(file) = unique {
             section.problem_at(
                 "warm_up",
                 format_args!(

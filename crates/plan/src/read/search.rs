@@ -6,9 +6,10 @@ use crate::read::field::Field;
 use crate::read::overload;
 use crate::read::section::PlanSection;
 use crate::{
-    Capacity, Limit, NumberName, Plan, Rate, Relation, Search, SearchRange, Threshold,
-    ThresholdMetric, ThresholdScope, Words as _,
+    AtEnd, Capacity, DataFile, Limit, NumberName, Plan, Rate, Relation, Search, SearchRange,
+    Threshold, ThresholdMetric, ThresholdScope, Words as _,
 };
+use std::sync::Arc;
 use std::time::Duration;
 
 const DEFAULT_HOLD: Duration = Duration::from_secs(20);
@@ -171,6 +172,7 @@ fn agents(field: &Field<'_>) -> Option<Vec<u32>> {
 /// Prepares `plan` for the file's search, which is at `at` in the text. Anything that does not fit
 /// is reported.
 pub(crate) fn prepare(mut plan: Plan, search: &Search, at: usize, context: &Context<'_>) -> Plan {
+    refuse_one_load(&plan, at, context);
     match search {
         Search::Capacity(capacity) => {
             imply_threshold(&mut plan);
@@ -187,6 +189,26 @@ pub(crate) fn prepare(mut plan: Plan, search: &Search, at: usize, context: &Cont
         }
     }
     plan
+}
+
+/// Reports what has an amount of its own, or an end: the loads of a search differ.
+fn refuse_one_load(plan: &Plan, at: usize, context: &Context<'_>) {
+    if plan.replay.is_some() {
+        let message = "changes the amount of load, and [replay] has that of its log; remove one of \
+                       them";
+        context.problem("search", Some(at), message.to_owned());
+    }
+    let ends = |file: &&Arc<DataFile>| {
+        file.at_end != AtEnd::Again && plan.takes_rows(&file.name).contains(&true)
+    };
+    if let Some(file) = plan.data.iter().find(ends) {
+        let message = format!(
+            "makes runs of several loads, and data.{} has rows that are to be taken once; write \
+             at_end = \"again\" there, and an order that is not \"unique\"",
+            file.name
+        );
+        context.problem("search", Some(at), message);
+    }
 }
 
 /// Adds a threshold if there is none, since a search must be able to fail.

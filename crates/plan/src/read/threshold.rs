@@ -91,14 +91,15 @@ fn one(
     })
 }
 
-/// A threshold on a check that the plan does not have would always be met.
+/// A threshold on a check that the plan does not have would always be met. What is to be captured
+/// is numbered with the checks.
 fn refuse_unknown_check(field: &Field<'_>, metric: &ThresholdMetric, requests: &[Request]) {
     let name = metric.to_string();
     let rest = name.strip_prefix("errors.http.check.");
     let number = rest.and_then(|rest| rest.split('.').next()?.parse().ok());
     let checks = requests
         .iter()
-        .map(|request| request.expect.checks.len())
+        .map(|request| request.expect.checks.len() + request.captures.len())
         .sum();
     if let Some(number) = number.filter(|number| !(1..=checks).contains(number)) {
         field.problem(format_args!(

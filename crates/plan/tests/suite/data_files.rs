@@ -190,6 +190,13 @@ fn what_cannot_be_is_refused_with_its_cure() {
             "would take rows that the measured part takes again",
         ),
         (
+            "load = { connections = 1, requests = 2, warm_up = \"1s\" }\ndata.users = { file = \
+             \"users.csv\", at_end = \"stop\" }\ndata.words = { file = \"words.txt\", order = \
+             \"unique\" }\nrequest.path = \"/{users.login}/{words.line}\"\n"
+                .to_owned(),
+            "would take rows that the measured part takes again, and each row of data.words",
+        ),
+        (
             format!(
                 "{LOAD}{}request.path = \"/{{words.line}}\"\n",
                 words(", at_end = \"fail\"")
@@ -241,6 +248,27 @@ fn what_cannot_be_is_refused_with_its_cure() {
     );
     let said = campaign(&search).unwrap_err();
     assert!(said.contains("is searched in several runs"), "{said}");
+    let path = "request.path = \"/{words.line}\"\n";
+    for (order, search) in [
+        ("order = \"unique\"", "agents = [1, 2]"),
+        ("at_end = \"stop\"", "agents = [1, 2]"),
+        (
+            "order = \"user\", at_end = \"fail\"",
+            "connections = { from = 1, to = 9 }",
+        ),
+    ] {
+        let data = format!("data.words = {{ file = \"words.txt\", {order} }}\n{path}");
+        let load = if search.starts_with("agents") {
+            LOAD
+        } else {
+            ""
+        };
+        let said = campaign(&format!("{BASE}{load}{data}search.{search}\n")).unwrap_err();
+        assert!(
+            said.contains("makes runs of several loads"),
+            "{order}: {said}"
+        );
+    }
 }
 
 #[test]

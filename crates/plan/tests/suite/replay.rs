@@ -307,6 +307,9 @@ fn what_the_log_says_is_refused_elsewhere() {
     );
     let problem = campaign(&search).expect_err("a search");
     assert!(problem.contains("remove one of them"), "{problem}");
+    let agents = format!("{BASE}{log}search.agents = [1, 2]\n");
+    let problem = campaign(&agents).expect_err("a search");
+    assert!(problem.contains("remove one of them"), "{problem}");
 }
 
 #[test]
