@@ -76,19 +76,23 @@ impl<'i> Importer<'i> {
         };
         let elapsed_ns = recorded.elapsed_ns;
         let stamp_ns = stamp.since_1970_ns;
-        let (begins, lacks_body) = (recorded.begins_connection, recorded.lacks_body());
+        // One that is left out may begin a connection, too.
+        let name = recorded.connection.take();
+        let begins = recorded.begins_connection;
+        recorded.connection = name.map(|it| self.connections.name(it, begins));
+        let lacks_body = recorded.lacks_body();
         if lacks_body {
             recorded.body = RecordedBody::Absent;
         }
         let refusal = self.refusal(&recorded, stamp_ns.saturating_sub(elapsed_ns));
-        let (mut request, dropped_headers) =
-            match refusal.map_or_else(|| recorded.into_request(), Err) {
-                Ok(request) => request,
-                Err(reason) => {
-                    self.summary.skip(number, reason, None);
-                    return Ok(());
-                }
-            };
+        let (request, dropped_headers) = match refusal.map_or_else(|| recorded.into_request(), Err)
+        {
+            Ok(request) => request,
+            Err(reason) => {
+                self.summary.skip(number, reason, None);
+                return Ok(());
+            }
+        };
         if !self.rules.wants_host(request.host.as_deref()) {
             self.summary.skip(number, SkipReason::OtherHost, None);
             return Ok(());
@@ -100,9 +104,6 @@ impl<'i> Importer<'i> {
         self.summary.dropped_headers += dropped_headers;
         let is_secret = |name: &String| self.rules.secret_headers.contains(&name.as_str());
         self.summary.with_secrets += u64::from(request.headers.keys().any(is_secret));
-        request.connection = request
-            .connection
-            .map(|it| self.connections.name(it, begins));
         let request = WaitingRequest {
             place: number,
             elapsed_ns,

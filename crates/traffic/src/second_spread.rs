@@ -14,12 +14,14 @@ const OPEN_MAX_BYTES: usize = 64 << 20;
 ///
 /// All of a second that a log stamps alike would otherwise be sent at once. The instants are as
 /// random as arrivals of independent users are, and the same each time; requests keep the order of
-/// their lines.
+/// their lines, but for those that come when their second is over.
 #[derive(Debug, Default)]
 pub(crate) struct SecondSpread {
     /// Requests by the beginning of their second.
     open: BTreeMap<i64, Vec<WaitingRequest>>,
     bytes: usize,
+    /// The latest second that was placed, in whole or in part.
+    placed: Option<i64>,
 }
 
 impl SecondSpread {
@@ -59,7 +61,15 @@ impl SecondSpread {
 
     fn close(&mut self, second_ns: i64) -> Vec<(i64, WaitingRequest)> {
         let requests = self.open.remove(&second_ns).unwrap_or_default();
-        let mut random = SplitMix::new(second_ns as u64);
+        let is_late = self.placed.is_some_and(|placed| second_ns <= placed);
+        self.placed = self.placed.max(Some(second_ns));
+        let seed = second_ns as u64;
+        // Drawn alike, late requests would all have the instant of the first one.
+        let seed = match requests.first().filter(|_| is_late) {
+            Some(first) => SplitMix::nth(seed, first.place),
+            None => seed,
+        };
+        let mut random = SplitMix::new(seed);
         let mut offsets: Vec<u64> = requests
             .iter()
             .map(|_| random.below(NS_PER_SECOND))
@@ -120,7 +130,8 @@ mod tests {
         let places: Vec<u64> = placed.iter().map(|(_, request)| request.place).collect();
         assert_eq!(places, [0, 1, 3]);
         // Late lines have their second for themselves.
-        let late = spread.add(2 * SECOND, request(10));
-        assert_eq!(late.len(), 1);
+        let [late, other] = [10, 11].map(|place| spread.add(2 * SECOND, request(place)));
+        assert_eq!((late.len(), other.len()), (1, 1));
+        assert_ne!(late[0].0, other[0].0, "they are not sent at once");
     }
 }

@@ -119,7 +119,8 @@ impl Variable {
             "time" | "timestamp" | "@timestamp" | "ts" | "date" | "datetime" | "timeLocal"
             | "time_utc" | "time_msec" => Variable::Time(Moment::End),
             "method" | "verb" | "http_method" | "requestMethod" => Variable::Method,
-            "path" | "url" | "requestUri" | "request_url" | "request_path" => Variable::Target,
+            "path" | "request_path" => Variable::Path,
+            "url" | "requestUri" | "request_url" => Variable::Target,
             "query" => Variable::Arguments,
             "vhost" | "domain" => Variable::Host,
             "status_code" | "code" | "response_status" | "http_status" => Variable::Status,

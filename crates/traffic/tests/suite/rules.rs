@@ -145,6 +145,31 @@ fn connection_that_a_restarted_server_numbers_alike_is_another() {
 }
 
 #[test]
+fn connection_begins_with_a_request_that_is_left_out() {
+    let log = "1.0 \"GET /a HTTP/1.1\" 1 1\n2.0 \"POST /b HTTP/1.1\" 1 1\n\
+               3.0 \"GET /c HTTP/1.1\" 1 2\n";
+    let format = "$msec \"$request\" $connection $connection_requests";
+    let rules = ImportRules {
+        log_format: Some(LogFormat::parse(format).unwrap()),
+        methods: vec!["GET".to_owned()],
+        ..rules()
+    };
+    let (entries, _) = entries(log.as_bytes(), &rules);
+    let connections = entries
+        .into_iter()
+        .map(|entry| entry.request.connection.unwrap());
+    assert_eq!(connections.collect::<Vec<_>>(), ["1", "1-1"]);
+}
+
+#[test]
+fn path_and_query_of_a_json_log_belong_together() {
+    let log = "{\"time\":\"2026-11-24T12:00:00.5Z\",\"method\":\"GET\",\"path\":\"/search\",\
+               \"query\":\"q=shoes\"}\n{\"time\":\"2026-11-24T12:00:01.5Z\",\"method\":\"GET\",\
+               \"path\":\"/a?b\",\"query\":\"b\"}\n";
+    assert_eq!(paths(log, &rules()), ["/search?q=shoes", "/a?b"]);
+}
+
+#[test]
 fn targets_need_a_rate() {
     let target = br#"{"method":"GET","url":"http://a.test/"}"#;
     let rules = ImportRules {
