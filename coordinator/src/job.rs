@@ -315,7 +315,8 @@ impl<'c> Job<'c> {
         self.outcome.add(standing);
         self.stage = JobStage::Over;
         self.actions.push_back(JobAction::ShowSearch(None));
-        if self.lacks_agents && self.setup.campaign.single().is_none() {
+        let has_more = !self.schedule.is_empty() || self.setup.campaign.search().is_some();
+        if self.lacks_agents && has_more {
             self.outcome.obstacle = Some(JobObstacle::LostAgent);
             let line = "an agent of this machine ended, and no further run can be made without it";
             self.actions.push_back(JobAction::Warn(line.to_owned()));

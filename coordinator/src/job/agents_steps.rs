@@ -6,7 +6,7 @@ use super::job_message::{
 use super::job_standing::{JobStanding, ResultRules};
 use super::run_line::describe;
 use super::scheduled_run::{ScheduledRun, agents_folder, agents_in_words};
-use analysis::Document;
+use analysis::{Document, RunState};
 use std::time::Duration;
 
 /// A search over numbers of agents.
@@ -60,10 +60,17 @@ impl<'c> AgentsSteps<'c> {
                 warn(&facts, context.actions);
                 let failure = facts.failure();
                 self.worst = self.worst.max(failure);
-                if failure > JobStanding::Held || context.lacks_agents {
+                let ends = failure > JobStanding::Held || context.lacks_agents;
+                if ends && facts.document.run.state != RunState::Complete {
                     return Ok(StepDemand::End(self.worst));
                 }
-                Ok(self.take_run(facts.folder, facts.document, context))
+                // A run counts whatever failed beside it.
+                let next = self.take_run(facts.folder, facts.document, context);
+                Ok(if ends {
+                    StepDemand::End(self.worst)
+                } else {
+                    next
+                })
             }
             _ => self.make(),
         }

@@ -8,7 +8,8 @@ use super::job_standing::JobStanding;
 use super::run_facts::RunFacts;
 use super::scheduled_run::{ScheduledRun, hold_prefix};
 use analysis::{
-    Bounds, Document, Hold, HoldOutcome, HoldResult, LoadSearch, SearchAction, SearchRecord,
+    Bounds, Document, Hold, HoldOutcome, HoldResult, LoadSearch, RunState, SearchAction,
+    SearchRecord,
 };
 use plan::{Capacity, Plan, SearchRange};
 use std::time::Duration;
@@ -101,6 +102,12 @@ impl<'c> CapacitySteps<'c> {
             // Losing an agent is no failure here: the search judges the result of such a hold.
             let failure = facts.failure();
             if failure > JobStanding::Held {
+                // A hold counts whatever failed beside it.
+                if let CapacityStage::TakingUp(hold) | CapacityStage::Holding(hold) = self.stage
+                    && facts.document.run.state == RunState::Complete
+                {
+                    self.report_hold(hold, facts.folder.clone(), &facts.document, context);
+                }
                 return Ok(self.end(failure, context));
             }
         }
@@ -147,6 +154,17 @@ impl<'c> CapacitySteps<'c> {
         document: &Document,
         context: &mut StepContext<'_>,
     ) -> StepDemand {
+        self.report_hold(hold, folder, document, context);
+        self.ask_for_hold(context)
+    }
+
+    fn report_hold(
+        &mut self,
+        hold: Hold,
+        folder: String,
+        document: &Document,
+        context: &mut StepContext<'_>,
+    ) {
         self.search
             .take(HoldResult::new(document, hold.amount, folder));
         self.tell(context);
@@ -156,7 +174,6 @@ impl<'c> CapacitySteps<'c> {
                 run: self.scheduled.run,
                 record: Box::new(self.search.record().clone()),
             }));
-        self.ask_for_hold(context)
     }
 
     fn end(&mut self, standing: JobStanding, context: &mut StepContext<'_>) -> StepDemand {

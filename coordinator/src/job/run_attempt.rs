@@ -74,7 +74,7 @@ impl RunAttempt {
                 self.stage = AttemptStage::Begun;
             }
             (AttemptStage::Resuming(part), JobEvent::Ended(facts))
-                if !facts.is_trusted() && !facts.is_interrupted =>
+                if !facts.is_trusted() && !facts.is_interrupted && !facts.has_failed_beside() =>
             {
                 let line = format!("{}: is made anew", self.order.title);
                 actions.push_back(JobAction::Say(line));

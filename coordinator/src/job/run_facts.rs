@@ -28,6 +28,12 @@ impl RunFacts {
         is_valid && self.document.run.state == RunState::Complete
     }
 
+    /// Whether something failed beside a run that was made, such as the command after it: nothing
+    /// may follow.
+    pub(super) fn has_failed_beside(&self) -> bool {
+        self.has_begun && self.has_failed
+    }
+
     /// How the run stands apart from the measurement: [`JobStanding::Failed`],
     /// [`JobStanding::Stopped`], or [`JobStanding::Held`].
     pub(super) fn failure(&self) -> JobStanding {

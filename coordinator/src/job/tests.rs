@@ -42,6 +42,8 @@ enum Fate {
     LostAgent,
     /// The run ends with a problem apart from the measurement.
     Broken,
+    /// The same, and without a valid result.
+    InvalidAndBroken,
     /// The end was wanted before the action was complete.
     Stopped,
     Failed,
@@ -55,7 +57,7 @@ fn document(campaign: &Campaign, fate: Option<Fate>) -> Document {
     let plan = &campaign.variants()[0].plan;
     let mut document = ResultCollector::new(CollectorSetup::default(), plan).document(state);
     document.verdict.verdict = match fate {
-        Some(Fate::Invalid | Fate::KeptInvalid) => Verdict::Invalid,
+        Some(Fate::Invalid | Fate::KeptInvalid | Fate::InvalidAndBroken) => Verdict::Invalid,
         _ => Verdict::LoadMet,
     };
     for judgement in &mut document.thresholds {
@@ -66,13 +68,14 @@ fn document(campaign: &Campaign, fate: Option<Fate>) -> Document {
 
 /// The awaited event; without a fate everything goes well.
 fn event(campaign: &Campaign, action: &JobAction, fate: Option<Fate>) -> Option<JobEvent> {
+    let is_broken = matches!(fate, Some(Fate::Broken | Fate::InvalidAndBroken));
     let facts = || RunFacts {
         document: document(campaign, fate),
         folder: "made".to_owned(),
         has_begun: true,
         is_interrupted: fate == Some(Fate::Interrupted),
-        has_failed: fate == Some(Fate::Broken),
-        problems: Vec::from_iter((fate == Some(Fate::Broken)).then(|| "broken".to_owned())),
+        has_failed: is_broken,
+        problems: Vec::from_iter(is_broken.then(|| "broken".to_owned())),
         lacks_agents: fate == Some(Fate::LostAgent),
     };
     Some(match (action, fate) {
@@ -104,7 +107,10 @@ fn in_words(action: &JobAction) -> Option<String> {
         JobAction::Resume(order, part) => format!("resume {} {part}", of_order(order)),
         JobAction::Begin(order) => format!("begin {}", of_order(order)),
         JobAction::Wait(duration) => format!("wait {duration:?}"),
-        JobAction::Report(JobResult::Run { folder, .. }) => format!("report {folder}"),
+        JobAction::Report(JobResult::Run { folder, .. } | JobResult::Agents { folder, .. }) => {
+            format!("report {folder}")
+        }
+        JobAction::Report(JobResult::Search { .. }) => "report search".to_owned(),
         JobAction::Warn(line) => format!("warn {line}"),
         JobAction::Discard(name) => format!("discard {name}"),
         JobAction::Say(line) if line.ends_with("is made anew") => line.clone(),
@@ -206,6 +212,31 @@ fn lost_agent_of_this_machine_ends_a_campaign_after_the_run_is_reported() {
     assert!(words[2].starts_with("warn an agent of this machine ended"));
     assert_eq!(words.len(), 3);
     assert_eq!(ended.obstacle, Some(JobObstacle::LostAgent));
+    let (_, ended) = play(FOUR, false, &[("begin 04-b-2", Fate::LostAgent)]);
+    assert_eq!(ended, outcome(JobStanding::Held), "no run was to follow");
+}
+
+#[test]
+fn run_counts_whatever_failed_beside_it_and_none_follows() {
+    for (plan, run, report) in [
+        (FOUR, "begin 01-a-1", "report made"),
+        (USERS, "begin 01-1", "report search"),
+        (AGENTS, "begin 01-agents", "report made"),
+    ] {
+        let (words, ended) = play(plan, false, &[(run, Fate::Broken)]);
+        let after = words.iter().skip_while(|word| *word != run).skip(1);
+        assert_eq!(after.collect::<Vec<_>>(), ["warn broken", report], "{run}");
+        assert_eq!(ended, outcome(JobStanding::Failed), "{run}");
+    }
+}
+
+#[test]
+fn failure_beside_a_run_that_was_taken_up_is_told_and_ends_the_campaign() {
+    let fates = [("resume 01-a-1 0", Fate::InvalidAndBroken)];
+    let (words, ended) = play(FOUR, true, &fates);
+    let all = ["find 01-", "resume 01-a-1 0", "warn broken", "report made"];
+    assert_eq!(words, all);
+    assert_eq!(ended, outcome(JobStanding::Failed));
 }
 
 #[test]
@@ -241,7 +272,8 @@ fn parts_that_do_not_count_are_passed_over_before_a_run_is_made_anew() {
 #[test]
 fn search_looks_at_the_target_at_rest_before_its_first_hold() {
     let (words, ended) = play(USERS, false, &[]);
-    let first = "find 01-1, begin look, discard look, begin 01-1, find 02-2, begin 02-2";
+    let first = "find 01-1, begin look, discard look, begin 01-1, report search, find 02-2, begin \
+                 02-2";
     assert!(words.join(", ").starts_with(first), "{words:?}");
     assert_eq!(ended, outcome(JobStanding::Held));
 }
@@ -259,8 +291,8 @@ fn search_waits_for_the_target_no_longer_than_the_plan_allows() {
 fn search_is_given_its_saved_holds_and_takes_up_a_cut_one_before_it_looks() {
     let fates = [("find 01-1", Fate::Kept), ("resume 02-2 0", Fate::Resumed)];
     let (words, _) = play(USERS, true, &fates);
-    let first = ["find 01-1", "find 02-2", "resume 02-2 0"];
-    assert_eq!(words[..3], first, "{words:?}");
+    let first = ["find 01-1", "report search", "find 02-2", "resume 02-2 0"];
+    assert_eq!(words[..4], first, "{words:?}");
     let (words, _) = play(USERS, true, &[]);
     let first = "find 01-1, resume 01-1 0, resume look 0, begin look, discard look, begin 01-1";
     assert!(words.join(", ").starts_with(first), "{words:?}");
@@ -270,8 +302,8 @@ fn search_is_given_its_saved_holds_and_takes_up_a_cut_one_before_it_looks() {
 fn search_that_goes_on_after_failed_holds_looks_at_the_target_before_it_waits_for_it() {
     let fates = [("find 01-1", Fate::KeptInvalid)];
     let (words, _) = play(USERS, true, &fates);
-    let first = "find 01-1, find 02-1, resume 02-1 0, resume look 0, begin look, discard look, \
-                 begin 02-1";
+    let first = "find 01-1, report search, find 02-1, resume 02-1 0, resume look 0, begin look, \
+                 discard look, begin 02-1";
     assert!(words.join(", ").starts_with(first), "{words:?}");
 }
 
@@ -293,10 +325,12 @@ fn search_ends_at_a_stop_a_failure_or_a_lost_agent() {
 
 #[test]
 fn numbers_of_agents_are_compared_in_order_and_saved_ones_are_not_made_again() {
-    let made = "find 01-agents, begin 01-agents, find 02-agents, wait 5s, begin 02-agents";
+    let made = "find 01-agents, begin 01-agents, report made, find 02-agents, wait 5s, begin \
+                02-agents, report made";
     assert_eq!(play(AGENTS, false, &[]).0.join(", "), made);
     let (words, ended) = play(AGENTS, true, &[("find 01-agents", Fate::Kept)]);
-    let resumed = "find 01-agents, find 02-agents, resume 02-agents 0, begin 02-agents";
+    let resumed = "find 01-agents, report kept, find 02-agents, resume 02-agents 0, begin \
+                   02-agents, report made";
     assert_eq!(words.join(", "), resumed);
     assert_eq!(ended, outcome(JobStanding::Held));
     let (words, ended) = play(AGENTS, false, &[("wait 5s", Fate::Stopped)]);

@@ -133,7 +133,12 @@ impl CampaignReport<'_> {
         let unsaved = self
             .folder
             .unsaved()
-            .map(|what| format!("not saved: {what}"));
+            .map(|what| format!("not saved: {what}; once that is mended, --resume saves it"));
+        let path = self.folder.path().to_owned();
+        let place = match unsaved {
+            Some(_) => ResultPlace::NotIn(path),
+            None => ResultPlace::of_folder(path),
+        };
         FinalResult {
             problems: Vec::new(),
             standing: match unsaved {
@@ -141,7 +146,7 @@ impl CampaignReport<'_> {
                 None => JobStanding::from_code(self.document.exit_code(strict)),
             },
             unsaved: unsaved.into_iter().collect(),
-            place: ResultPlace::of_folder(self.folder.path().to_owned()),
+            place,
             document: (!self.is_empty()).then_some(JobDocument::Campaign(self.document)),
         }
     }

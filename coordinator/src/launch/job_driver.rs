@@ -66,8 +66,20 @@ pub(super) async fn carry_out(
             job.take(event, begun_at.elapsed());
         }
     }
-    let JobOutcome { standing, obstacle } = job.outcome();
-    let result = driver.results.conclude(*standing, request.rules.strict);
+    let JobOutcome {
+        standing: made,
+        obstacle,
+    } = job.outcome();
+    let standing = match driver.host.is_after_cut() {
+        true => JobStanding::Stopped.max(*made),
+        false => *made,
+    };
+    // Runs that were to follow are missing from the result.
+    let made = match failure.is_none() && obstacle.is_none() {
+        true => *made,
+        false => JobStanding::Failed,
+    };
+    let result = driver.results.conclude(made, request.rules.strict);
     let of_result = result.as_ref().map(|result| result.standing);
     if let Some(result) = result {
         observer.tell(JobNews::Result(Box::new(result)));
@@ -77,7 +89,7 @@ pub(super) async fn carry_out(
         (Some(failure), _) => Err(failure.into()),
         (None, Some(JobObstacle::Plan(problem))) => Err(anyhow::anyhow!("{problem}").into()),
         (None, Some(_)) => Ok(JobStanding::Failed),
-        (None, None) => Ok(of_result.map_or(*standing, |result| result.max(*standing))),
+        (None, None) => Ok(of_result.map_or(standing, |result| result.max(standing))),
     }
 }
 

@@ -59,6 +59,8 @@ pub(super) struct RunHost<'r> {
     is_short: bool,
     /// Whether the end was asked for between two runs.
     is_ended: bool,
+    /// Whether the user's command after a run was cut short by that.
+    is_after_cut: bool,
 }
 
 struct HostedTarget {
@@ -113,6 +115,7 @@ impl<'r> RunHost<'r> {
             search: None,
             is_short: false,
             is_ended: false,
+            is_after_cut: false,
         })
     }
 
@@ -151,7 +154,8 @@ impl<'r> RunHost<'r> {
             return made;
         }
         match (around.after(&mut self.wishes).await, &mut made) {
-            (Ok(end), _) => self.is_ended |= end == CommandEnd::Interrupted,
+            (Ok(CommandEnd::Interrupted), _) => (self.is_ended, self.is_after_cut) = (true, true),
+            (Ok(CommandEnd::Well), _) => {}
             (Err(error), Ok(made)) => made.ending.problems.push(error.to_string()),
             (Err(error), Err(NotMade::Stopped)) => return Err(error.into()),
             (Err(error), Err(_)) => self.observer.tell(JobNews::Warned(error.to_string())),
@@ -300,8 +304,16 @@ impl<'r> RunHost<'r> {
         !self.is_short
     }
 
-    /// Waits for `duration`; returns `false` if the end is asked for meanwhile.
+    /// Whether the user's command after a run did not come to its end, since the end was asked for.
+    pub(super) fn is_after_cut(&self) -> bool {
+        self.is_after_cut
+    }
+
+    /// Waits for `duration`; returns `false` if the end is asked for meanwhile, or was before.
     pub(super) async fn pause(&mut self, duration: Duration) -> bool {
+        if self.is_ended {
+            return false;
+        }
         tokio::select! {
             () = tokio::time::sleep(duration) => true,
             () = self.wishes.next() => false,

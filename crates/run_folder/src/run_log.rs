@@ -12,6 +12,7 @@ pub use logged_fact::{BegunRun, FactError, FactKind, LoggedFact, ResumedRun};
 
 use super::durable;
 use super::hold::{HoldError, hold};
+use super::io_words::in_words;
 use super::regular::check_regular;
 use batch::{BATCH_HEAD_BYTES, BatchHead, HEAD_BYTES};
 use control::RunId;
@@ -54,9 +55,18 @@ impl RunLog {
             .and_then(check_regular)
             .map_err(failed)?;
         lock(path, &file)?;
-        file.write_all_at(&batch::head(run), 0).map_err(failed)?;
-        file.sync_all().map_err(failed)?;
-        durable::sync_parent(path).map_err(failed)?;
+        let begun = file
+            .write_all_at(&batch::head(run), 0)
+            .and_then(|()| file.sync_all())
+            .and_then(|()| durable::sync_parent(path));
+        if let Err(error) = begun {
+            // Without its head it could never be read, and would be in the way of --resume.
+            let _ = std::fs::remove_file(path);
+            return Err(LogError::Unwritable {
+                path: path.to_owned(),
+                why: in_words(&error),
+            });
+        }
         Ok(RunLog::at(path, file, HEAD_BYTES as u64, 0))
     }
 

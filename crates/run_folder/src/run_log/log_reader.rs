@@ -24,6 +24,14 @@ pub enum LogError {
         /// The system's reason.
         why: String,
     },
+    /// It cannot be begun.
+    #[error("cannot write {}: {why}; make room, or name another folder", path.display())]
+    Unwritable {
+        /// The log's path.
+        path: PathBuf,
+        /// The system's reason.
+        why: String,
+    },
     /// The file is not a log.
     #[error(
         "{}: is no run log, or its head is damaged; write the folder of a run",
