@@ -57,14 +57,14 @@ impl SoftnetCounters {
         Ok(SoftnetCounters { cpus })
     }
 
-    /// What was counted since `earlier`. A CPU that was off then counts from zero.
+    /// What was counted since `earlier`. A CPU that was off then is absent: its counts are those
+    /// since boot.
     #[must_use]
     pub fn since(&self, earlier: &SoftnetCounters) -> SoftnetCounters {
-        let then = |number| earlier.cpus.get(number).copied().unwrap_or_default();
         let cpus = self.cpus.iter();
         SoftnetCounters {
             cpus: cpus
-                .map(|(number, now)| (*number, now.since(&then(number))))
+                .filter_map(|(number, now)| Some((*number, now.since(earlier.cpus.get(number)?))))
                 .collect(),
         }
     }

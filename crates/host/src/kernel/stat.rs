@@ -68,15 +68,15 @@ impl MachineTimes {
         Ok(times)
     }
 
-    /// What was spent since `earlier`. A CPU that was off then counts from zero.
+    /// What was spent since `earlier`. A CPU that was off then is absent: its ticks are those since
+    /// boot.
     #[must_use]
     pub fn since(&self, earlier: &MachineTimes) -> MachineTimes {
-        let then = |number| earlier.cpus.get(number).copied().unwrap_or_default();
         let cpus = self.cpus.iter();
         MachineTimes {
             total: self.total.since(&earlier.total),
             cpus: cpus
-                .map(|(number, now)| (*number, now.since(&then(number))))
+                .filter_map(|(number, now)| Some((*number, now.since(earlier.cpus.get(number)?))))
                 .collect(),
             context_switches: self
                 .context_switches

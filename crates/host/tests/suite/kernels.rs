@@ -3,7 +3,7 @@
 
 use host::{
     Conntrack, CpuBacklog, CpuTimes, Descriptors, GroupBandwidth, GroupMemory, InterfaceCounters,
-    MemoryState, Sampler, SocketCounts, StallTime, TcpCounters,
+    MemoryState, Sampler, SocketCounts, SoftnetCounters, StallTime, TcpCounters,
 };
 use std::path::Path;
 
@@ -53,6 +53,11 @@ fn cpus_and_run_queue() {
         (spent.total.user, spent.running),
         (0, 9),
         "a machine that began anew"
+    );
+    assert_eq!(
+        spent.cpus.keys().collect::<Vec<_>>(),
+        [&0],
+        "CPU 2 was off: its ticks are those since boot"
     );
 }
 
@@ -273,6 +278,8 @@ fn packets_that_cpus_dropped() {
     assert_eq!(new.cpus.keys().collect::<Vec<_>>(), [&0, &1]);
     assert_eq!(new.cpus[&1].processed, 0x0017_903e);
     let old = by_hand().softnet().unwrap().unwrap();
+    let without = SoftnetCounters::default();
+    assert_eq!(new.since(&without), without, "CPUs that were off");
     let first = CpuBacklog {
         processed: 100_000,
         dropped: 5,
