@@ -5,7 +5,8 @@
 #
 # 192.0.2.1 is this machine, as the others reach it: agents dial its port 7711. `agent` and
 # `coordinator` must be on the PATH, and the machines be of this one's kind, with its C library.
-# OPTIONS are for `coordinator start`, AGENT_OPTIONS for `agent join`, such as --allow 203.0.113.0/24.
+# SET is for the plan's variables, such as --set rate=100/s. OPTIONS are for `coordinator start`,
+# AGENT_OPTIONS for `agent join`, such as --allow 203.0.113.0/24.
 # Exits as `coordinator start` does.
 set -eu
 if [ $# -lt 3 ]; then
@@ -16,7 +17,8 @@ address=$1:${PORT:-7711} plan=$2
 shift 2
 
 # What is wrong with the plan is told before anything is copied.
-coordinator check "$plan" >/dev/null
+# shellcheck disable=SC2086
+coordinator check ${SET:-} "$plan" >/dev/null
 token=$(coordinator token)
 agent=$(command -v agent)
 for machine; do
@@ -31,7 +33,8 @@ done
 code=0
 # Options are words.
 # shellcheck disable=SC2086
-coordinator start --listen "0.0.0.0:${PORT:-7711}" --agents $# ${OPTIONS:-} "$plan" || code=$?
+coordinator start --listen "0.0.0.0:${PORT:-7711}" --agents $# ${OPTIONS:-} ${SET:-} "$plan" ||
+  code=$?
 # Agents give up by themselves where the command line was wrong.
 [ "$code" -eq 2 ] || wait
 exit "$code"
