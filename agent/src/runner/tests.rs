@@ -3,6 +3,7 @@
 use super::{Resources, serve};
 use crate::data_folders::DataFolders;
 use crate::link::RunnerEnd;
+use crate::sampling::tests::in_one_of_three_tries;
 use control::{Assignment, Boot, Digest, EndCause, Mono, Order, Report, RunId, SharePath, Stop};
 use engine::Policy;
 use measure::{Period, Snapshot, Totals};
@@ -241,6 +242,10 @@ fn plan_is_prepared_started_and_reported_to_its_end() {
 
 #[test]
 fn machine_is_observed_in_each_second_of_a_run() {
+    in_one_of_three_tries(observe_each_second_of_a_run);
+}
+
+fn observe_each_second_of_a_run() {
     let server = server();
     let mut runner = Runner::prepared(
         &server,
@@ -395,12 +400,12 @@ fn stop_ends_a_run_that_fires_and_what_it_measured_is_reported() {
 
 #[test]
 fn lease_ends_the_run() {
-    const LEASE: Duration = Duration::from_millis(1_500);
+    const LEASE: Duration = Duration::from_secs(4);
     let server = server();
     let mut runner = Runner::firing(&server, LEASE);
     let (intervals, cause, _) = runner.until_ended();
     assert_eq!(cause, EndCause::LeaseExpired);
-    assert!(intervals.len() <= 3, "{} seconds", intervals.len());
+    assert!(intervals.len() <= 8, "{} seconds", intervals.len());
 }
 
 #[test]

@@ -31,7 +31,12 @@ impl JobObserver for Driver {
                 "listening".to_owned()
             }
             // The figures of a run depend on the machine.
-            JobNews::Said(line) if line.starts_with("  ") => return,
+            // On a busy machine an agent can miss the first instant.
+            JobNews::Said(line)
+                if line.starts_with("  ") || line.starts_with("the start is tried again") =>
+            {
+                return;
+            }
             JobNews::Said(line) => line,
             JobNews::Warned(line) => format!("warning: {line}"),
             JobNews::RunBegan => "run began".to_owned(),

@@ -30,7 +30,7 @@ fn with_tls(config: Config) -> Config {
 fn measured(config: Config, sections: &str) -> Counters {
     let server = RunningTarget::new(config).unwrap();
     let text = format!(
-        "name = \"t\"\ntarget.url = \"{}\"\n{TIMEOUTS}{sections}",
+        "name = \"t\"\ntarget.url = \"{}\"\n{sections}",
         server.url("/")
     );
     let text = if server.ca_pem().is_some() && !sections.contains("tls.") {
@@ -154,7 +154,12 @@ fn each_fault_has_one_name() {
     ];
     for (name, config, failure) in cases {
         let began = Instant::now();
-        let counters = measured(config, LOAD);
+        // Short only where a time-out is the fault: a busy machine is slow.
+        let timeouts = match failure.ends_with("time_out") {
+            true => TIMEOUTS,
+            false => "",
+        };
+        let counters = measured(config, &format!("{timeouts}{LOAD}"));
         assert_eq!(failures(&counters), [(failure.to_owned(), 6)], "{name}");
         assert_eq!((counters.started, counters.ok), (6, 0), "{name}");
         assert!(
@@ -340,8 +345,8 @@ fn reused_connection_that_the_server_closed_is_no_failure() {
             config.clone(),
             "load = { connections = 1, requests = 20 }\n",
         );
-        assert_eq!(counters.connections.opened, 10);
         if (counters.ok, failures(&counters).len()) == (20, 0) {
+            assert_eq!(counters.connections.opened, 10);
             return;
         }
         seen.push(failures(&counters));
@@ -355,7 +360,7 @@ fn refused_connections_are_retried_with_back_off() {
                    \"shared\" }\nload = { users = 4, max_connections = 2";
     for users in ["load = { connections = 4", sharing] {
         let text = format!(
-            "name = \"t\"\ntarget.url = \"http://127.0.0.1:9/\"\n{users}, duration = \"1500ms\" }}"
+            "name = \"t\"\ntarget.url = \"http://127.0.0.1:9/\"\n{users}, duration = \"4s\" }}"
         );
         let counters = run(parse(&text, None)).measured();
         let refused: u64 = counters.failures.values().sum();
@@ -363,8 +368,8 @@ fn refused_connections_are_retried_with_back_off() {
             failures(&counters),
             [("connect.refused".to_owned(), refused)]
         );
-        // At most 10, 20, 40 … ms, jittered down to half: 8 to 15 tries per user in 1.5 s, not
-        // thousands.
+        // At most 10, 20, 40 … ms up to a second, jittered down to half: each user tries 10 to 15
+        // times in 4 s, not thousands.
         assert!((20..=80).contains(&refused), "{users}: {refused}");
         assert_eq!(
             counters.connections.back_offs, refused,

@@ -457,7 +457,7 @@ fn stop_and_lease_end_what_was_taken_over_too() {
             let plan = plan(&server.url("/"), "/", &format!("load = {{ {load} }}"), None);
             let lease = match ending {
                 Cut::Stopped => FiringLease::unlimited(),
-                Cut::LeaseExpired => FiringLease::until(boot_time_ns() + 1500 * MS),
+                Cut::LeaseExpired => FiringLease::until(boot_time_ns() + 5000 * MS),
             };
             let start_at = monotonic_ns() + 20 * MS;
             let mut agent = agent(&plan, 0, 1, start_at, lease);
@@ -544,7 +544,8 @@ fn share_that_cannot_be_fired_here_is_refused_and_the_run_goes_on() {
         let start_at = monotonic_ns() + 20 * MS;
         let lease = FiringLease::unlimited();
         let mut agent_0 = FiringAgent::start(plan, placement, policy.clone(), start_at, lease);
-        let said = agent_0.running.take_over(*agent, parts, start_at - late);
+        let from = monotonic_ns() - late;
+        let said = agent_0.running.take_over(*agent, parts, from);
         let said = said.map_err(|error| error.to_string());
         assert!(
             said.as_ref().is_err_and(|said| said.contains(problem)),
@@ -565,7 +566,7 @@ fn share_that_cannot_be_fired_here_is_refused_and_the_run_goes_on() {
 #[test]
 fn ceilings_count_everything_that_is_taken_over() {
     let server = RunningTarget::new(Config::plain()).unwrap();
-    let load = "load = { rate = \"300/s\", duration = \"300ms\", max_connections = 12 }";
+    let load = "load = { rate = \"300/s\", duration = \"1m\", max_connections = 12 }";
     let mut policy = Policy::default();
     (policy.max_rate, policy.max_connections) = ("200/s".parse().ok(), Some(8));
     let placement = Placement {
@@ -577,18 +578,23 @@ fn ceilings_count_everything_that_is_taken_over() {
     let plan = plan(&server.url("/"), "/", load, None);
     let lease = FiringLease::unlimited();
     let mut agent = FiringAgent::start(plan, placement, policy, start_at, lease);
-    agent.running.take_over(LOST, &[(0, 2)], start_at).unwrap();
-    agent.running.take_over(LOST, &[(1, 2)], start_at).unwrap();
-    let dealt_again = agent.running.take_over(LOST, &[(1, 2), (0, 3)], start_at);
+    let mut take_over = |lost, parts: &[(u32, u32)]| {
+        let now = monotonic_ns();
+        agent.running.take_over(lost, parts, now)
+    };
+    take_over(LOST, &[(0, 2)]).unwrap();
+    take_over(LOST, &[(1, 2)]).unwrap();
+    let dealt_again = take_over(LOST, &[(1, 2), (0, 3)]);
     assert!(
         matches!(dealt_again, Err(TakeOverError::Held)),
         "{dealt_again:?}"
     );
-    let beyond = agent.running.take_over(2, &[(1, 2)], start_at);
+    let beyond = take_over(2, &[(1, 2)]);
     assert!(
         matches!(beyond, Err(TakeOverError::Refused(_))),
         "{beyond:?}"
     );
+    agent.running.stop(StopMode::Drain);
     check(&agent.outcome());
 }
 
@@ -598,11 +604,11 @@ fn run_that_has_ended_takes_nothing_over() {
     let load = "load = { connections = 9, duration = \"50ms\" }";
     let plan = plan(&server.url("/"), "/", load, None);
     let start_at = monotonic_ns() + 20 * MS;
-    let mut agent = agent(&plan, 0, 1, start_at, FiringLease::unlimited());
-    std::thread::sleep(Duration::from_millis(500));
-    let late = agent.running.take_over(LOST, &[(0, 2)], monotonic_ns());
+    let agent = agent(&plan, 0, 1, start_at, FiringLease::unlimited());
+    let (outcome, mut running) = agent.ended();
+    let late = running.take_over(LOST, &[(0, 2)], monotonic_ns());
     assert!(matches!(late, Err(TakeOverError::Ended)), "{late:?}");
-    check(&agent.outcome());
+    check(&outcome);
 }
 
 #[test]
@@ -621,7 +627,7 @@ fn part_without_a_user_is_taken_over_by_doing_nothing() {
 #[test]
 fn users_who_come_late_are_said_to() {
     let server = RunningTarget::new(Config::plain()).unwrap();
-    let load = "load = { connections = 9, duration = \"400ms\" }";
+    let load = "load = { connections = 9, duration = \"1m\" }";
     let plan = plan(&server.url("/"), "/", load, None);
     let start_at = monotonic_ns() + 20 * MS;
     let mut agent = agent(&plan, 0, 1, start_at, FiringLease::unlimited());
@@ -634,6 +640,7 @@ fn users_who_come_late_are_said_to() {
     assert_eq!(again, late, "it began once");
     let said = agent.running.take_over(LOST, &[(1, 2)], in_time).unwrap();
     assert!(said == in_time || monotonic_ns() > in_time, "{said}");
+    agent.running.stop(StopMode::Drain);
     check(&agent.outcome());
 }
 
@@ -651,7 +658,7 @@ fn share_of_users_with_certificates_is_refused_since_those_are_not_here() {
         ),
     ]);
     let text = format!(
-        "target.url = \"{}\"\nload = {{ rate = \"30/s\", duration = \"300ms\" }}\n[tls]\nca = \
+        "target.url = \"{}\"\nload = {{ rate = \"30/s\", requests = 9 }}\n[tls]\nca = \
          \"ca.pem\"\nclient_certificates = [{{ cert = \"a.pem\", key = \"a.key\" }}]\n",
         server.url("/")
     );

@@ -138,7 +138,7 @@ fn check_back_off(first: &[u8], closes: bool, streams: u64) {
          }}\nload = {{ users = {}, max_connections = 1",
         2 * streams
     );
-    let counters = measured(&sharing, "duration = \"500ms\"");
+    let counters = measured(&sharing, "duration = \"2s\"");
     let connections = accepted.swap(0, Ordering::SeqCst);
     assert!(
         (2..40 * streams).contains(&connections),
@@ -146,7 +146,7 @@ fn check_back_off(first: &[u8], closes: bool, streams: u64) {
     );
     assert!(counters.connections.back_offs > 0, "shared");
     assert_eq!(counters.started, counters.operations_ended(), "shared");
-    let counters = run("duration = \"500ms\"");
+    let counters = run("duration = \"2s\"");
     let connections = accepted.load(Ordering::SeqCst);
     assert!((2..40).contains(&connections), "{connections} connections");
     assert!(counters.connections.back_offs > 0);

@@ -110,7 +110,7 @@ fn operations_of_users_are_those_of_the_plan_however_many_workers_agents_have() 
 fn numbers_of_the_warm_up_are_not_those_of_the_measured_part() {
     for load in [
         "rate = \"1000/s\"\nwarm_up = \"100ms\"",
-        "connections = 4\nwarm_up = \"20ms\"",
+        "connections = 4\nwarm_up = \"2s\"\nthink_time = \"5ms\"",
     ] {
         let sent = requests(load, &[2, 1]);
         let seqs: Vec<u64> = sent.iter().map(|(seq, _)| *seq).collect();

@@ -139,6 +139,13 @@ impl FiringAgent {
 
     /// Waits for the run to end.
     pub fn outcome(self) -> Outcome {
+        let (outcome, running) = self.ended();
+        running.join();
+        outcome
+    }
+
+    /// The same; returns the engine too, whose run is over.
+    pub fn ended(self) -> (Outcome, RunningEngine) {
         let (mut intervals, mut told_at) = (Vec::new(), Vec::new());
         for (at, event) in &self.events {
             match event {
@@ -148,8 +155,8 @@ impl FiringAgent {
                     told_at.push(at);
                 }
                 Event::Ended { totals, workers } => {
-                    self.running.join();
-                    return Outcome::new(intervals, told_at, totals, workers);
+                    let outcome = Outcome::new(intervals, told_at, totals, workers);
+                    return (outcome, self.running);
                 }
             }
         }
