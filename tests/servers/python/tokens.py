@@ -93,4 +93,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         pass
 
 
-http.server.ThreadingHTTPServer((sys.argv[1], int(sys.argv[2])), Handler).serve_forever()
+class Server(http.server.ThreadingHTTPServer):
+    request_queue_size = 1024  # of 5, as Python has it, the sixth would wait for a second
+
+
+Server((sys.argv[1], int(sys.argv[2])), Handler).serve_forever()

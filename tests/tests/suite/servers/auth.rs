@@ -29,7 +29,7 @@ fn nginx_lets_each_row_of_users_in_and_the_token_of_a_variable() {
     let file = folder.path().join("users.csv");
     std::fs::write(&file, rows()).unwrap();
     let closed = format!("load = {{ connections = 4, requests = {REQUESTS} }}");
-    let open = "load = { rate = \"60/s\", max_connections = 20, duration = \"2s\" }";
+    let open = "load = { rate = \"60/s\", max_connections = 20, requests = 120 }";
     let two = format!("{closed}\nconnection = {{ http = \"2\", streams = 3 }}");
     let once = format!("{closed}\nconnection.requests = 1");
     for (server, load, agents) in [
@@ -111,7 +111,7 @@ fn token_runs_out() -> Tried {
         return Ok(());
     };
     let more = "vars.token = \"env:INTEROP_TOKEN\"\nauth.api.bearer = \"{token}\"\n\
-                request.auth = \"api\"\nload = { rate = \"100/s\", duration = \"1s\" }\n";
+                request.auth = \"api\"\nload = { rate = \"100/s\", requests = 100 }\n";
     let plan = plan(&server.url(), &Pki::new(), more);
     let finished = CoordinatorCommand::local(2, &plan)
         .with(|command| {

@@ -267,7 +267,7 @@ fn files_that_python_wrote_arrive_as_python_would_quote_them() {
 }
 
 /// Requests of a connection that the server answers.
-const ANSWERED: usize = 3;
+const ANSWERED: usize = 6;
 
 /// Answers the first requests of each connection, and closes it when another one has come. Returns
 /// its address and the paths of all requests.
@@ -313,13 +313,13 @@ fn request_that_is_sent_again_keeps_its_row() {
         let document = finished.clean().document();
         let mut all: Vec<Sent> = seen.try_iter().map(|path| sent_by(&path)).collect();
         let again = document.measured.connections.reused_closed;
-        assert!(again > 0, "{finished}");
+        let ok = document.measured.operations.ok;
+        assert!(again > 0 || ok < ROWS, "{finished}");
         assert_eq!(all.len() as u64, ROWS + again, "{finished}");
         all.sort_unstable();
         all.dedup();
         assert_eq!(all.len() as u64, ROWS, "{all:?}");
         check_order("unique", &all);
-        let ok = document.measured.operations.ok;
         ensure(ok == ROWS, || format!("{ok} of {ROWS} are ok"))
     })
     .unwrap();

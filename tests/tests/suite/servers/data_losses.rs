@@ -46,10 +46,10 @@ impl Scene {
             self.nginx.url(NginxServer::Plain, "/"),
             self.folder.path().join("d.csv"),
         );
-        let send = self.send;
+        let (send, requests) = (self.send, RATE * SECONDS);
         format!(
             "name = \"interop\"\ntarget.url = {url:?}\n\
-             load = {{ rate = \"{RATE}/s\", max_connections = 12, duration = \"{SECONDS}s\" }}\n\
+             load = {{ rate = \"{RATE}/s\", max_connections = 12, requests = {requests} }}\n\
              data.d = {{ file = {file:?}, send = {send}, order = \"unique\" }}\n\
              request.path = \"/?row={{d.number}}\"\n{more}\n"
         )
@@ -120,7 +120,7 @@ fn agent_that_is_killed_sends_no_row_twice_and_loses_only_its_own() {
 }
 
 fn assert_only_own_rows_are_lost(scene: &Scene, lost: &str) {
-    let more = format!("fleet = {{ lost = {lost:?}, lease = \"3s\", max_skew = \"1s\" }}");
+    let more = format!("fleet = {{ lost = {lost:?}, lease = \"5s\", max_skew = \"1s\" }}");
     let (invited, agents) = scene.start(&more);
     let (finished, rows) = scene.finish_without(&agents[1], invited);
     let document = finished.clean().document();
@@ -164,7 +164,7 @@ fn closed_loop_goes_on_without_the_rows_of_an_agent_that_is_killed() {
     let Some(scene) = Scene::new() else {
         return;
     };
-    let plan = scene.plan("fleet = { lost = \"continue\", lease = \"3s\", max_skew = \"1s\" }");
+    let plan = scene.plan("fleet = { lost = \"continue\", lease = \"5s\", max_skew = \"1s\" }");
     let (all, users) = (RATE * SECONDS, 12);
     let load = |line: &str| line.starts_with("load = ");
     let closed =
@@ -195,7 +195,7 @@ fn made_values_come_once_though_an_agent_is_killed() {
         return;
     };
     let plan = scene
-        .plan("let = { id = \"uuid\" }\nfleet = { lost = \"redistribute\", lease = \"3s\" }")
+        .plan("let = { id = \"uuid\" }\nfleet = { lost = \"redistribute\", lease = \"5s\" }")
         .replace("/?row=", "/?id={id}&row=");
     let (invited, agents) = scene.start_plan(&plan);
     scene.wait_for_rows(2 * RATE);
@@ -257,7 +257,9 @@ fn run_that_is_made_anew_warns_of_rows_that_come_twice() {
     let Some(scene) = Scene::new() else {
         return;
     };
-    let plan = scene.plan("repeat.times = 2").replace("14s", "3s");
+    let plan = scene
+        .plan("repeat.times = 2")
+        .replace("requests = 840", "requests = 180");
     let mut coordinator = CoordinatorCommand::local(2, &plan).spawn();
     let _ = coordinator.wait_for("each of the 2 runs begins with its first row again");
     scene.wait_for_rows(RATE);

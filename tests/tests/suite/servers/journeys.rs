@@ -234,8 +234,8 @@ fn users(plan: &str) -> String {
 #[test]
 fn journeys_with_users_of_their_own_are_made_by_those() {
     for (agents, rest) in [
-        (1, "duration = \"3s\""),
-        (2, "duration = \"3s\"\nwarm_up = \"500ms\""),
+        (1, "duration = \"6s\""),
+        (2, "duration = \"6s\"\nwarm_up = \"500ms\""),
         (
             4,
             "journeys = 80\nthink_time = \"50ms\"\nconnect_ramp = \"100ms\"",
@@ -334,7 +334,9 @@ fn journeys_are_abandoned_at_the_end_of_the_load() {
             "min = \"10s\", max = \"10s\"",
         )
     };
-    let load = "rate = \"40/s\"\nduration = \"1s\"\nmax_connections = 100";
+    // The last one is due at 0.975 s, and has begun to buy long before the end.
+    let load = "rate = \"40/s\"\nstage = [{ over = \"990ms\" }, { to = \"0/s\" }]\n\
+                duration = \"4s\"\nmax_connections = 100";
     let Some((finished, sessions)) = run(1, load, change) else {
         return;
     };

@@ -61,8 +61,8 @@ impl FewPorts {
     }
 }
 
-const CLOSED: &str = "load = { connections = 8, duration = \"2s\" }\n";
-const OPEN: &str = "load = { rate = \"400/s\", duration = \"2s\" }\n";
+const CLOSED: &str = "load = { connections = 8, duration = \"4s\" }\n";
+const OPEN: &str = "load = { rate = \"400/s\", requests = 800 }\n";
 const EACH_ONE_REQUEST: &str = "connection.requests = 1\n";
 
 #[test]

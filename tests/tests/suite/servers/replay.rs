@@ -197,7 +197,7 @@ fn answers_with_another_status_than_the_logs_fail() {
 
 #[test]
 fn agent_that_is_killed_in_a_replay_has_its_requests_sent_by_others() {
-    const SECONDS: u64 = 14;
+    const SECONDS: u64 = 18;
     let Some(nginx) = Nginx::start(&Pki::new(), &NginxOptions::default()) else {
         return;
     };
@@ -209,7 +209,7 @@ fn agent_that_is_killed_in_a_replay_has_its_requests_sent_by_others() {
     let plan = format!(
         "name = \"interop\"\ntarget.url = {url:?}\nreplay.file = {file:?}\n\
          load.max_connections = 30\n\
-         fleet = {{ lost = \"redistribute\", lease = \"3s\", max_skew = \"1s\" }}\n"
+         fleet = {{ lost = \"redistribute\", lease = \"5s\", max_skew = \"1s\" }}\n"
     );
     let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let invited = Invited::start(3, listen, state.path(), &plan);

@@ -208,7 +208,7 @@ fn connections_beyond_the_plans_wait_whole_for_their_turn() {
 
 #[test]
 fn connections_of_an_agent_that_is_killed_are_continued_by_others() {
-    const CONNECTIONS: u64 = 300;
+    const CONNECTIONS: u64 = 400;
     let Some(nginx) = Nginx::start(&Pki::new(), &NginxOptions::default()) else {
         return;
     };
@@ -219,7 +219,7 @@ fn connections_of_an_agent_that_is_killed_are_continued_by_others() {
         "name = \"interop\"\ntarget.url = {:?}\n\
          replay = {{ file = {file:?}, connections = \"recorded\" }}\n\
          load.max_connections = 60\n\
-         fleet = {{ lost = \"redistribute\", lease = \"3s\", max_skew = \"1s\" }}\n",
+         fleet = {{ lost = \"redistribute\", lease = \"5s\", max_skew = \"1s\" }}\n",
         nginx.url(NginxServer::Plain, "/")
     );
     let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));

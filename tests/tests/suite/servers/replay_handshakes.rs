@@ -6,7 +6,7 @@ use crate::servers::replay_connections::run;
 use analysis::ReplayedHandshakes;
 use interop::{
     CoordinatorCommand, Finished, Invited, Nginx, NginxOptions, NginxRequest, NginxServer, Pki,
-    Signal, ensure, try_up_to, wait_until,
+    Signal, Tried, ensure, try_up_to, wait_until,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -170,12 +170,24 @@ fn handshakes_of_a_log_are_repeated_with_any_number_of_agents() {
     }
 }
 
+/// On a busy machine the session of a connection can come after the next one is due.
+fn ensure_in_time(finished: &Finished) -> Tried {
+    let made = handshakes(finished);
+    ensure(made.none_at_hand == 0, || format!("{made:?}\n{finished}"))
+}
+
 #[test]
 fn replay_of_a_replays_own_log_has_the_same_handshakes() {
+    if let Err(why) = try_up_to(TRIES, replay_twice) {
+        panic!("{why}");
+    }
+}
+
+fn replay_twice() -> Tried {
     const CONNECTIONS: u64 = 1500;
     let pki = Pki::new();
     let Some(nginx) = Nginx::start(&pki, &NginxOptions::default()) else {
-        return;
+        return Ok(());
     };
     let url = nginx.url(NginxServer::AnyTlsTickets, "/");
     let fast = RECORDED.replace(" }", ", speed = 2 }");
@@ -183,6 +195,7 @@ fn replay_of_a_replays_own_log_has_the_same_handshakes() {
     let lines = requests(CONNECTIONS);
     assert!(lines >= 3000, "{lines}");
     let seen = by_connection(&nginx.wait_for_requests(lines));
+    ensure_in_time(&first)?;
     assert_same(&seen, &expected(CONNECTIONS, 1), &first);
     let path = nginx.access_log();
     let arguments = [
@@ -196,7 +209,9 @@ fn replay_of_a_replays_own_log_has_the_same_handshakes() {
     let finished = run(&url, &pki, &second, 1, RECORDED);
     let seen = nginx.wait_for_requests(2 * lines);
     let repeated = by_connection(&seen[lines..]);
+    ensure_in_time(&finished)?;
     assert_same(&repeated, &expected(CONNECTIONS, 1), &finished);
+    Ok(())
 }
 
 /// A log of one name whose connections all resume, `gap_ms` apart.
@@ -258,10 +273,16 @@ fn sessions_older_than_the_log_are_counted_and_are_there_in_the_next_turn() {
 
 #[test]
 fn early_data_goes_with_the_connections_that_resumed_in_the_log() {
+    if let Err(why) = try_up_to(TRIES, resume_with_early_data) {
+        panic!("{why}");
+    }
+}
+
+fn resume_with_early_data() -> Tried {
     const CONNECTIONS: u64 = 20;
     let pki = Pki::new();
     let Some(nginx) = Nginx::start(&pki, &NginxOptions::default()) else {
-        return;
+        return Ok(());
     };
     let url = nginx.url(NginxServer::EarlyData, "/");
     let log = resumed_log(CONNECTIONS, 50, "TLSv1.3");
@@ -276,17 +297,19 @@ fn early_data_goes_with_the_connections_that_resumed_in_the_log() {
         "{finished}"
     );
     assert_eq!(made.full + made.resumed, CONNECTIONS, "{finished}");
-    assert!(made.resumed >= CONNECTIONS / 2, "{finished}");
+    // A client that stands still makes many at once, before there is a session.
+    ensure(made.resumed >= CONNECTIONS / 2, || finished.to_string())?;
     let seen = nginx.wait_for_requests(CONNECTIONS as usize);
     let accepted = finished.document().measured.early_data.accepted;
     assert_eq!(accepted, made.resumed, "{finished}");
     let early = seen.iter().filter(|request| request.is_early).count();
     assert_seen(early as u64, accepted);
+    Ok(())
 }
 
 #[test]
 fn handshakes_of_an_agent_that_is_killed_are_made_by_others() {
-    const CONNECTIONS: u64 = 600;
+    const CONNECTIONS: u64 = 800;
     let pki = Pki::new();
     let Some(nginx) = Nginx::start(&pki, &NginxOptions::default()) else {
         return;
@@ -296,7 +319,7 @@ fn handshakes_of_an_agent_that_is_killed_are_made_by_others() {
     std::fs::write(&file, log(CONNECTIONS, 25)).unwrap();
     let plan = format!(
         "name = \"interop\"\ntarget.url = {:?}\n\
-         fleet = {{ lost = \"redistribute\", lease = \"3s\", max_skew = \"1s\" }}\n{}",
+         fleet = {{ lost = \"redistribute\", lease = \"5s\", max_skew = \"1s\" }}\n{}",
         nginx.url(NginxServer::AnyTlsTickets, "/"),
         RECORDED.replace("\"replay.jsonl\"", &format!("{file:?}"))
     );

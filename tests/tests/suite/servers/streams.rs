@@ -222,7 +222,7 @@ fn events_before_a_time_out_count() {
         let http = if http2 { "2" } else { "1.1" };
         let sections = format!(
             "connection = {{ http = \"{http}\", timeouts = {{ request = \"1500ms\" }} }}\n\
-             load = {{ rate = \"20/s\", duration = \"1s\" }}\n{}",
+             load = {{ rate = \"20/s\", requests = 20 }}\n{}",
             stream("end = \"[DONE]\"")
         );
         let text = plan(&url(&server, EVENTS, "&stall"), &pki, &sections);
@@ -309,8 +309,9 @@ fn streams_under_way(
 ) -> (Invited, Vec<Agent>) {
     let sections = format!(
         "connection = {{ http = \"2\", streams = 4 }}\n\
-         load = {{ rate = \"{RATE}/s\", max_connections = 12, duration = \"{SECONDS}s\" }}\n\
+         load = {{ rate = \"{RATE}/s\", max_connections = 12, requests = {} }}\n\
          fleet = {{ {fleet}, max_skew = \"1s\" }}\n{}",
+        RATE * SECONDS,
         stream("end = \"[DONE]\"")
     );
     let text = plan(&url(server, EVENTS, ""), pki, &sections);
@@ -356,7 +357,7 @@ fn events_of_a_lost_agent_are_those_of_its_stored_seconds() {
         return;
     };
     let state = tempfile::tempdir().unwrap();
-    let fleet = "lost = \"continue\", lease = \"3s\"";
+    let fleet = "lost = \"continue\", lease = \"5s\"";
     let (invited, agents) = streams_under_way(&server, &pki, state.path(), fleet);
     agents[1].signal(Signal::KILL);
     let finished = invited.coordinator.wait();
@@ -391,7 +392,7 @@ fn time_out_before_the_first_event_is_a_lower_bound_of_it() {
     };
     let url = server.url("/events?n=2&gap=1h");
     let sections = format!(
-        "load = {{ rate = \"20/s\", duration = \"1s\" }}\n\
+        "load = {{ rate = \"20/s\", requests = 20 }}\n\
          connection = {{ http = \"2\", streams = 50, timeouts = {{ request = \"500ms\" }} }}\n{}",
         stream("")
     );
@@ -455,7 +456,8 @@ fn example_runs_against_its_server() {
     // A busy machine may be late, which is not what is tested.
     let (plan, _) = example.split_once("[thresholds]").unwrap();
     let plan = plan.replace("http://127.0.0.1:8089/", &server.url());
-    assert!(plan.contains(&server.url()));
+    let plan = plan.replace("duration = \"10s\"", "requests = 100");
+    assert!(plan.contains(&server.url()) && plan.contains("requests = 100"));
     let document = CoordinatorCommand::local(2, &plan)
         .run()
         .expect(0)
@@ -480,7 +482,7 @@ fn lines_are_those_that_python_sent() {
     let rows_file = folder.path().join("lines.txt");
     std::fs::write(&rows_file, rows).unwrap();
     let sections = format!(
-        "load = {{ rate = \"100/s\", duration = \"1s\" }}\ndata.lines.file = {rows_file:?}\n\
+        "load = {{ rate = \"100/s\", requests = 100 }}\ndata.lines.file = {rows_file:?}\n\
          request.path = \"/{{lines.line}}\"\nrequest.stream.events = \"lines\"\n"
     );
     let text = plan(&server.url(), &Pki::new(), &sections);

@@ -3,8 +3,8 @@
 use crate::servers::variables::assert_unseen;
 use analysis::TokenFigures;
 use interop::{
-    CoordinatorCommand, Finished, Nginx, NginxOptions, NginxServer, Pki, PythonServer, plan,
-    wait_until,
+    CoordinatorCommand, Finished, Nginx, NginxOptions, NginxServer, Pki, PythonServer, Tried,
+    ensure, plan, try_up_to, wait_until,
 };
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
@@ -107,9 +107,20 @@ fn assert_all_valid(finished: &Finished, seen: &Seen) -> u64 {
     fetched
 }
 
+/// On a busy machine a token can be renewed too late, or asked for as the run ends, which is in no
+/// result.
+fn ensure_renewed(finished: &Finished, seen: &Seen) -> Tried {
+    let token = figures(finished);
+    let is_in_time = token.ran_out == 0 && !seen.statuses.contains_key(&401);
+    let is_told = seen.fetches.get(&200) == Some(&token.fetched);
+    ensure(is_in_time && is_told, || finished.to_string())
+}
+
+/// Tries of a load whose tokens are to be renewed in time.
+const TRIES: usize = 3;
+
 #[test]
 fn tokens_are_renewed_beside_the_load_and_no_request_is_refused() {
-    let folder = tempfile::tempdir().unwrap();
     for (agents, place, more) in [
         (
             2,
@@ -123,59 +134,80 @@ fn tokens_are_renewed_beside_the_load_and_no_request_is_refused() {
              load = { connections = 3, duration = \"4s\", think_time = \"10ms\" }\n",
         ),
     ] {
-        let seen = folder.path().join(place);
-        let ip = Ipv4Addr::LOCALHOST.into();
-        let Some(server) = PythonServer::granting(ip, &seen, 2.0, MANY) else {
-            return;
-        };
-        let more = format!("{more}request = {{ path = \"/items/{{seq}}\", auth = \"api\" }}\n");
-        let finished = run(agents, &tokens_plan(&server, place, &more)).expect(0);
-        let seen = Seen::read(&seen);
-        let fetched = assert_all_valid(&finished, &seen);
-        assert!(fetched >= u64::from(agents) * 3, "{fetched}");
-        assert!(
-            seen.tokens.len() as u64 > u64::from(agents),
-            "{:?}",
-            seen.tokens
-        );
+        try_up_to(TRIES, || renew(agents, place, more)).unwrap();
     }
+}
+
+fn renew(agents: u32, place: &str, more: &str) -> Tried {
+    let folder = tempfile::tempdir().unwrap();
+    let seen = folder.path().join("seen");
+    let ip = Ipv4Addr::LOCALHOST.into();
+    let Some(server) = PythonServer::granting(ip, &seen, 2.0, MANY) else {
+        return Ok(());
+    };
+    let more = format!("{more}request = {{ path = \"/items/{{seq}}\", auth = \"api\" }}\n");
+    let finished = run(agents, &tokens_plan(&server, place, &more));
+    let seen = Seen::read(&seen);
+    ensure_renewed(&finished, &seen)?;
+    let finished = finished.expect(0);
+    let fetched = assert_all_valid(&finished, &seen);
+    assert!(fetched >= u64::from(agents) * 3, "{fetched}");
+    assert!(
+        seen.tokens.len() as u64 > u64::from(agents),
+        "{:?}",
+        seen.tokens
+    );
+    Ok(())
 }
 
 #[test]
 fn fleet_has_one_token_at_a_time() {
-    let folder = tempfile::tempdir().unwrap();
     // The fourth token comes after 4.8 s and the fifth after 6.4 s: on a busy machine too the load
     // ends in between, since what comes at the very end is in no result.
     for load in [
         "rate = \"100/s\", duration = \"4300ms\"",
         "connections = 6, duration = \"4300ms\", think_time = \"20ms\"",
     ] {
-        let seen = folder.path().join(load.len().to_string());
-        let ip = Ipv4Addr::LOCALHOST.into();
-        let Some(server) = PythonServer::granting(ip, &seen, 2.0, MANY) else {
-            return;
-        };
-        let more = format!(
-            ", per = \"fleet\" }}\nload = {{ {load} }}\n\
-             let.at = {{ timestamp = \"unix_ms\" }}\n\
-             request = {{ path = \"/items/{{at}}\", auth = \"api\" }}\n"
-        );
-        let finished = run(3, &tokens_plan(&server, "basic", &more)).expect(0);
-        let seen = Seen::read(&seen);
-        let fetched = assert_all_valid(&finished, &seen);
-        // Renewed after 1.6 s of its 2 s, whatever the number of agents.
-        assert!((3..=5).contains(&fetched), "{fetched}: {finished}");
-        assert!(seen.tokens.len() as u64 >= fetched - 1, "{:?}", seen.tokens);
+        try_up_to(TRIES, || renew_for_the_fleet(load)).unwrap();
     }
+}
+
+fn renew_for_the_fleet(load: &str) -> Tried {
+    let folder = tempfile::tempdir().unwrap();
+    let seen = folder.path().join("seen");
+    let ip = Ipv4Addr::LOCALHOST.into();
+    let Some(server) = PythonServer::granting(ip, &seen, 2.0, MANY) else {
+        return Ok(());
+    };
+    let more = format!(
+        ", per = \"fleet\" }}\nload = {{ {load} }}\n\
+         let.at = {{ timestamp = \"unix_ms\" }}\n\
+         request = {{ path = \"/items/{{at}}\", auth = \"api\" }}\n"
+    );
+    let finished = run(3, &tokens_plan(&server, "basic", &more));
+    let seen = Seen::read(&seen);
+    ensure_renewed(&finished, &seen)?;
+    let finished = finished.expect(0);
+    let fetched = assert_all_valid(&finished, &seen);
+    assert!(seen.tokens.len() as u64 >= fetched - 1, "{:?}", seen.tokens);
+    // Renewed after 1.6 s of its 2 s, whatever the number of agents. If the start is put off, there
+    // is one more.
+    ensure((3..=5).contains(&fetched), || {
+        format!("{fetched}: {finished}")
+    })
 }
 
 #[test]
 fn fleet_goes_on_with_a_token_that_ran_out_and_counts_at_each_agent() {
+    try_up_to(TRIES, go_on_with_a_token_that_ran_out).unwrap();
+}
+
+fn go_on_with_a_token_that_ran_out() -> Tried {
     let folder = tempfile::tempdir().unwrap();
     let seen = folder.path().join("seen");
     let ip = Ipv4Addr::LOCALHOST.into();
     let Some(server) = PythonServer::granting(ip, &seen, 3.0, 1) else {
-        return;
+        return Ok(());
     };
     let more = ", per = \"fleet\" }\nload = { rate = \"100/s\", duration = \"5s\" }\n\
                 let.at = { timestamp = \"unix_ms\" }\n\
@@ -191,13 +223,13 @@ fn fleet_goes_on_with_a_token_that_ran_out_and_counts_at_each_agent() {
         seen.written_after(3_000 - ASKING_MS),
     );
     let expired = token.expired_requests;
-    assert!(
-        (least..=most).contains(&expired),
-        "{least} to {most}: {finished}"
-    );
     let text = finished.to_string();
     assert!(text.contains("could not be renewed"), "{text}");
     assert_unseen(&finished, "p1anted");
+    // A server that waits for its CPU sees much later that it is asked.
+    ensure((least..=most).contains(&expired), || {
+        format!("{least} to {most}: {finished}")
+    })
 }
 
 #[test]
@@ -286,13 +318,19 @@ const ASKING_MS: u64 = 200;
 
 #[test]
 fn token_that_is_not_renewed_runs_out_and_the_result_says_so() {
+    try_up_to(TRIES, let_a_token_run_out).unwrap();
+}
+
+fn let_a_token_run_out() -> Tried {
     let folder = tempfile::tempdir().unwrap();
     let seen = folder.path().join("seen");
     let ip = Ipv4Addr::LOCALHOST.into();
     let Some(server) = PythonServer::granting(ip, &seen, 3.0, 1) else {
-        return;
+        return Ok(());
     };
-    let more = "}\nload = { rate = \"100/s\", duration = \"5s\" }\n\
+    // It is asked for again after 2.4, 3.4 and 5.4 s: the load ends in between, since what comes at
+    // the very end is in no result.
+    let more = "}\nload = { rate = \"100/s\", duration = \"4s\" }\n\
                 [let]\nwritten = { timestamp = \"unix_ms\" }\n\
                 [request]\npath = \"/items/{seq}/{written}\"\nauth = \"api\"\n";
     let finished = run(1, &tokens_plan(&server, "basic", more));
@@ -312,10 +350,9 @@ fn token_that_is_not_renewed_runs_out_and_the_result_says_so() {
         seen.written_after(3_000 - ASKING_MS),
     );
     let expired = token.expired_requests;
-    assert!(
-        (least..=most).contains(&expired),
-        "{least} to {most}: {finished}"
-    );
+    ensure((least..=most).contains(&expired), || {
+        format!("{least} to {most}: {finished}")
+    })?;
     // Those that were on their way when it ended are refused too.
     assert!(seen.statuses[&401] > 0, "{finished}");
     let text = finished.to_string();
@@ -327,6 +364,7 @@ fn token_that_is_not_renewed_runs_out_and_the_result_says_so() {
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains(&note), "{text}");
     assert_unseen(&finished, "p1anted");
+    Ok(())
 }
 
 #[test]

@@ -157,7 +157,7 @@ fn server_that_offers_none_over_http_2_says_so() {
 
 #[test]
 fn sockets_over_http_2_are_held_and_fail_by_themselves() {
-    let held = "load = { connections = 2, duration = \"1s\" }\n[request.websocket]\n\
+    let held = "load = { connections = 2, duration = \"3s\" }\n[request.websocket]\n\
                 message = \"x\"\nevery = \"100ms\"\nping = \"200ms\"\nhold = \"1h\"\n";
     let Some(result) = run_over(Over::Http2(3), "/echo", held, 0) else {
         return;
@@ -182,7 +182,7 @@ fn sockets_over_http_2_are_held_and_fail_by_themselves() {
 
 #[test]
 fn sockets_that_are_held_are_cut_by_the_end_of_the_run() {
-    let sections = "load = { connections = 6, duration = \"1s\" }\n[request.websocket]\n\
+    let sections = "load = { connections = 6, duration = \"3s\" }\n[request.websocket]\n\
                     message = \"x\"\nevery = \"100ms\"\nhold = \"1h\"\n";
     let Some(result) = run("/echo", sections, 0) else {
         return;
@@ -208,7 +208,7 @@ fn sockets_of_a_number_of_arrivals_are_used_to_their_end() {
 #[test]
 fn close_before_the_plans_and_silence_are_failures_with_names() {
     let load = "load = { connections = 2, requests = 4 }\n\
-                connection.timeouts.request = \"300ms\"\n";
+                connection.timeouts.request = \"3s\"\n";
     let socket = "[request.websocket]\nmessage = \"x\"\ncount = 9\n";
     let sections = format!("{load}{socket}");
     let Some(closed) = run("/close", &sections, 1) else {
@@ -228,7 +228,7 @@ fn close_before_the_plans_and_silence_are_failures_with_names() {
 #[test]
 fn pings_have_their_pongs_or_their_socket_fails() {
     let load = "load = { connections = 3, requests = 6 }\n\
-                connection.timeouts.request = \"2s\"\n\
+                connection.timeouts.request = \"4s\"\n\
                 [request.websocket]\nping = \"100ms\"\nhold = \"10s\"\n";
     let Some(heard) = run("/echo", &load.replace("10s", "1s"), 0) else {
         return;
@@ -248,7 +248,7 @@ fn pings_have_their_pongs_or_their_socket_fails() {
 
 #[test]
 fn messages_that_the_end_of_the_run_leaves_without_an_answer_fail_a_threshold() {
-    let sections = "load = { connections = 2, duration = \"1s\" }\n\
+    let sections = "load = { connections = 2, duration = \"3s\" }\n\
                     connection.timeouts.request = \"5s\"\n\
                     thresholds.\"message_time.p99\" = \"<= 900ms\"\n[request.websocket]\n\
                     message = \"x\"\nevery = \"50ms\"\nhold = \"1h\"\n";

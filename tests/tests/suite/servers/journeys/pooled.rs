@@ -69,10 +69,10 @@ fn virtual_users_who_share_connections_ask_for_the_same_as_others() {
 fn virtual_users_who_share_connections_log_in_once_each() {
     for (agents, rest) in [
         (1, "journeys = 120"),
-        (2, "duration = \"2s\"\nthink_time = \"100ms\""),
+        (2, "duration = \"5s\"\nthink_time = \"100ms\""),
         (
             2,
-            "stage = [{ over = \"1s\" }, { to = 10 }, { over = \"1s\" }]",
+            "stage = [{ over = \"4s\" }, { to = 10 }, { over = \"1s\" }]",
         ),
     ] {
         let load = format!("users = 30\nmax_connections = 4\n{rest}");
