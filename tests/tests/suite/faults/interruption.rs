@@ -73,7 +73,7 @@ fn second_ctrl_c_does_not_wait_for_answers() {
     let asked_at = Instant::now();
     coordinator.signal(Signal::INT);
     let finished = coordinator.wait().expect(130);
-    assert!(asked_at.elapsed() < Duration::from_secs(6), "{finished}");
+    assert!(asked_at.elapsed() < Duration::from_secs(15), "{finished}");
     let document = finished.clean().document();
     assert_eq!(document.run.state, analysis::RunState::Interrupted);
     let errors: Vec<_> = document
@@ -102,5 +102,5 @@ fn ctrl_c_before_the_agents_have_come_ends_at_once() {
     let asked_at = Instant::now();
     coordinator.signal(Signal::INT);
     let finished = coordinator.wait().expect(130);
-    assert!(asked_at.elapsed() < Duration::from_secs(5), "{finished}");
+    assert!(asked_at.elapsed() < Duration::from_secs(15), "{finished}");
 }

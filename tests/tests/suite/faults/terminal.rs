@@ -8,7 +8,7 @@ use target::{Config, RunningTarget};
 fn plan(tmux: &Tmux, server: &RunningTarget, seconds: u32) -> String {
     let load = format!("{{ connections = 2, duration = \"{seconds}s\", think_time = \"5ms\" }}");
     let plan = format!(
-        "name = \"edge\"\ntarget.url = {:?}\nload = {load}\n",
+        "name = \"edge\"\ntarget.url = {:?}\nload = {load}\nfleet.lease = \"60s\"\n",
         server.url("/")
     );
     std::fs::write(tmux.folder().join("plan.toml"), plan).unwrap();
@@ -46,7 +46,7 @@ fn panel_is_there_while_the_run_goes_on_and_nothing_of_it_after() {
             return;
         };
         let server = RunningTarget::new(Config::plain()).unwrap();
-        let line = plan(&tmux, &server, 8);
+        let line = plan(&tmux, &server, 20);
         tmux.run(&line);
         let screen = firing(&tmux);
         // If it is wide enough, agents are beside the figures.
@@ -66,7 +66,7 @@ fn panel_is_drawn_once_in_a_terminal_that_changes_its_size() {
         return;
     };
     let server = RunningTarget::new(Config::plain()).unwrap();
-    let line = plan(&tmux, &server, 8);
+    let line = plan(&tmux, &server, 20);
     tmux.run(&line);
     firing(&tmux);
     for columns in [44, 200, 60] {
@@ -108,7 +108,7 @@ fn whole_screen_is_given_back_with_what_stood_there() {
         let server = RunningTarget::new(Config::plain()).unwrap();
         tmux.line("echo before");
         tmux.wait_for("\nbefore");
-        let line = plan(&tmux, &server, if key.is_some() { 60 } else { 8 });
+        let line = plan(&tmux, &server, if key.is_some() { 60 } else { 20 });
         tmux.run(&format!("{line} --tui"));
         let screen = firing(&tmux);
         assert!(screen.starts_with("edge  "), "{screen}");

@@ -53,7 +53,7 @@ fn agent_is_sent_the_keys_of_its_own_users_alone() {
         .map(|files| format!("{{ cert = {:?}, key = {:?} }}", files.cert, files.key))
         .collect();
     let sections = format!(
-        "load = {{ connections = 4, duration = \"60s\" }}\nconnection.requests = 1\nrequest.path \
+        "load = {{ connections = 4, duration = \"10m\" }}\nconnection.requests = 1\nrequest.path \
          = \"/?{{user}}\"\ntls = {{ ca = {:?}, versions = [\"1.3\"], client_certificates = [{}] }}",
         pki.ca(),
         pairs.join(", ")

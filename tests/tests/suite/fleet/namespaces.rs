@@ -90,7 +90,7 @@ fn target_at_an_interface_of_an_agents_machine_is_told_for_that_agent() {
     })
     .unwrap();
     let text = format!(
-        "target.url = {:?}\nload = {{ connections = 2, requests = 40 }}\n",
+        "target.url = {:?}\nload = {{ connections = 2, requests = 40 }}\nfleet.max_skew = \"1s\"\n",
         server.url("/")
     );
     let invited = Invited::start(2, listen, state.path(), &text);

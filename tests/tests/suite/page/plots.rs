@@ -12,7 +12,7 @@ const SCRIPT_MAX: f64 = 1.0;
 const BUSY_SCRIPT_MAX: f64 = 4.0;
 
 /// After this time every plot has been drawn with a new second.
-const DRAWN_WITHIN: Duration = Duration::from_secs(5);
+const DRAWN_WITHIN: Duration = Duration::from_secs(30);
 
 /// The position in the window of a point on a plot, given as shares of its width and height;
 /// scrolls there.

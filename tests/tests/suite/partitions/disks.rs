@@ -133,7 +133,9 @@ fn full_disk_is_told_while_it_is_full_and_costs_nothing_once_there_is_room() {
     );
     disk.grow(4000);
     let _ = coordinator.wait_for("storing again, after ");
-    let finished = coordinator.wait().expect(0);
+    let finished = coordinator.wait();
+    // 3: a busy machine held the client up.
+    assert!([0, 3].contains(&finished.code), "{finished}");
     let document = crate::partitions::field::document(&folder);
     // On a busy machine an arrival may find no free connection; the result says so.
     let operations = &document.measured.operations;
@@ -155,7 +157,8 @@ fn folder_that_is_removed_in_the_middle_is_told_and_is_no_success() {
     let (mut coordinator, _agent) = start_in(&field, output.path());
     let folder = run_folder_in(output.path());
     field.wait_for_requests(80);
-    std::fs::remove_dir_all(&folder).unwrap();
+    // In one step, since files may be being made in it.
+    std::fs::rename(&folder, output.path().join("gone")).unwrap();
     let told = coordinator.wait_for("cannot store: ");
     assert!(told.contains("run.log"), "{told}");
     let finished = coordinator.wait();

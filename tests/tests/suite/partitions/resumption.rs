@@ -115,8 +115,13 @@ fn refused(finished: &Finished, words: &[&str]) -> Tried {
 
 #[test]
 fn resumption_that_cannot_be_says_why_and_disturbs_nothing() {
+    let name = |(): &()| "refused, then resumed".to_owned();
+    each(&[()], name, |()| refused_and_resumed());
+}
+
+fn refused_and_resumed() -> Tried {
     let Some(field) = Field::new(LinkQuality::default()) else {
-        return;
+        return Ok(());
     };
     let plan = field.plan(LOAD, "fleet = { lease = \"30s\", max_skew = \"1s\" }\n");
     let run = field.start(1, &plan);
@@ -137,13 +142,11 @@ fn resumption_that_cannot_be_says_why_and_disturbs_nothing() {
     std::fs::write(&plan_file, &plan).unwrap();
     let result = result.and_then(|()| other_versions(&field, &folder));
     let resumed = field.resume(&folder, &[]).wait();
-    result.unwrap_or_else(|why| panic!("{why}"));
-    let resumed = resumed.expect(0);
-    assert_eq!(
-        (document(&folder).measured.operations.ok, field.requests()),
-        (ARRIVALS, ARRIVALS),
-        "{resumed}"
-    );
+    result?;
+    let counts = (document(&folder).measured.operations.ok, field.requests());
+    ensure(resumed.code == 0 && counts == (ARRIVALS, ARRIVALS), || {
+        format!("{counts:?}; {resumed}")
+    })
 }
 
 /// While the first coordinator is still running: refused because of its folder, and of its port.

@@ -37,11 +37,13 @@ fn first_signal_drains_and_still_writes_the_result() {
 fn second_signal_does_not_wait_for_slow_answers() {
     let plan = ENDLESS.replace("body_bytes = 100", "delay = \"25s\"");
     let folder = Folder::with_plan(&plan);
-    let running = folder.begin(&["start", "--local", "plan.toml"]);
+    let mut running = folder.begin(&["start", "--local", "plan.toml"]);
     folder.wait_for("started");
+    let mut said = BufReader::new(running.child().stderr.take().unwrap()).lines();
     let begun = Instant::now();
     running.signal("INT");
-    std::thread::sleep(Duration::from_millis(300));
+    // Two signals that come while the process stands still are one.
+    assert!(said.any(|line| line.unwrap().contains("once more stops at once")));
     running.signal("INT");
     assert_code(&running.end(), 130);
     assert!(
@@ -68,7 +70,7 @@ fn signal_while_waiting_for_agents_ends_at_once() {
     let output = running.end();
     assert_code(&output, 130);
     assert!(
-        begun.elapsed() < Duration::from_secs(5),
+        begun.elapsed() < Duration::from_secs(15),
         "{:?}",
         begun.elapsed()
     );

@@ -18,7 +18,8 @@ fn free_port() -> String {
 fn agents_stay_and_serve_the_next_start() {
     let server = target::RunningTarget::new(target::Config::plain()).unwrap();
     let plan = format!(
-        "target.url = \"{}\"\nload = {{ connections = 4, requests = 101 }}",
+        "target.url = \"{}\"\nload = {{ connections = 4, requests = 101 }}\n\
+         fleet.max_skew = \"1s\"",
         server.url("/")
     );
     let folder = Folder::with_plan(&plan);

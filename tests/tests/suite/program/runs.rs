@@ -112,7 +112,12 @@ fn run_folder_holds_plan_histograms_and_events() {
             && log.contains("Tag=response_time.ok,0.000,"),
         "{log}"
     );
-    let events: Vec<String> = read("events.jsonl").lines().map(word).collect();
+    let mut events: Vec<String> = read("events.jsonl").lines().map(word).collect();
+    // A busy machine can miss start instants; another one is announced after each.
+    let is_missed = |pair: &[String]| pair[0] == "armed" && pair[1] == "postponed";
+    while let Some(at) = events.windows(2).position(is_missed) {
+        events.drain(at..at + 2);
+    }
     let expected = [
         "joined",
         "assembled",
@@ -185,7 +190,7 @@ fn failed_threshold_is_exit_code_1() {
 
 #[test]
 fn lost_agent_is_exit_code_3() {
-    let plan = PLAN.replace("200", "600");
+    let plan = PLAN.replace("200", "1500");
     let folder = Folder::with_plan(&plan);
     let running = folder.begin(&["start", "--local", "--agents", "2", "plan.toml"]);
     folder.wait_for("began");
@@ -211,12 +216,17 @@ fn lost_agent_is_exit_code_3() {
 
 #[test]
 fn result_that_cannot_be_saved_is_exit_code_4_and_is_printed() {
-    let folder = Folder::with_plan(PLAN);
-    let running = folder.begin(&["start", "--local", "plan.toml"]);
-    folder.wait_for("began");
-    std::fs::remove_dir_all(folder.run_folder()).unwrap();
-    let output = running.end();
-    assert_code(&output, 4);
+    // On a busy machine the run can be over before its folder goes.
+    let mut tries = (0..3).map(|_| {
+        let folder = Folder::with_plan(PLAN);
+        let running = folder.begin(&["start", "--local", "plan.toml"]);
+        folder.wait_for("began");
+        // In one step, since files may be being made in it.
+        std::fs::rename(folder.run_folder(), folder.path().join("gone")).unwrap();
+        running.end()
+    });
+    let output = tries.find(|output| output.status.code() == Some(4));
+    let output = output.expect("a run that lost its folder");
     let printed = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(
         printed.contains("not saved: ") && printed.contains("200 ended"),

@@ -20,7 +20,7 @@ name = "search"
 target.url = "URL"
 load.think_time = "100ms"
 thresholds = { "rate" = "<= 25/s" }
-search = { connections = { from = 2, to = 3 }, hold = "2s", settle = "1s" }
+search = { connections = { from = 2, to = 3 }, hold = "4s", settle = "1s" }
 fleet = { lost = "continue", tolerate = 1, lease = "2s" }
 "#;
 
