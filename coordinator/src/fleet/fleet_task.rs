@@ -125,7 +125,13 @@ impl FleetTask {
 
     fn take(&mut self, input: FleetInput) {
         match input {
-            FleetInput::Fleet(event) => self.on(event),
+            FleetInput::Fleet(event) => {
+                if let FleetEvent::Closed(at, _) = &event {
+                    // Nothing is sent there any more.
+                    self.outgoing.remove(at);
+                }
+                self.on(event);
+            }
             FleetInput::Attached(attached) => self.attach(attached),
             FleetInput::FleetCommand(FleetCommand::Run {
                 request,

@@ -264,7 +264,7 @@ impl FleetRun {
         match message {
             Up::Want(want) => self.on_want(index, &want, out),
             Up::Prepared(prepared) => self.on_prepared(now, index, prepared, out),
-            Up::Armed(armed) => self.on_armed(index, &armed),
+            Up::Armed(armed) => self.on_armed(index, &armed, out),
             Up::Began(began) => self.began(index, &began, out),
             Up::Interval(part) => self.upload(now, index, part, out),
             Up::TookOver(answer) => self.took_over(index, &answer, out),

@@ -237,9 +237,10 @@ impl Participant {
         self.headway.stream_ended(now);
     }
 
-    /// Whether its streams have brought nothing new for too long.
+    /// Whether its streams have brought nothing new for too long. They cannot before what they
+    /// brought is stored here.
     pub(crate) fn is_getting_nowhere(&self, now: FleetTime) -> bool {
-        self.headway.is_missing(now)
+        !self.awaits_storage() && self.headway.is_missing(now)
     }
 
     /// Notes that it was told to stop at once.
@@ -392,7 +393,7 @@ impl Participant {
 
     /// Notes that the caller has taken an upload.
     pub(crate) fn note_delivery(&mut self, now: FleetTime, upload: UploadId) {
-        self.progress_at = now;
+        self.make_headway(now);
         self.unstored_bytes -= self.unstored.remove(&upload).unwrap_or(0);
         self.inbox.note_delivery(upload);
     }

@@ -114,7 +114,7 @@ impl FleetRun {
         true
     }
 
-    pub(super) fn on_armed(&mut self, index: usize, armed: &Armed) {
+    pub(super) fn on_armed(&mut self, index: usize, armed: &Armed, out: &mut Actions) {
         let RunPhase::Arming(attempt) = self.phase else {
             // It answers to an instant that is no longer valid.
             return;
@@ -122,7 +122,19 @@ impl FleetRun {
         let is_ready = self.participants[index].stage() == ParticipantStage::Ready;
         if is_ready && armed.attempt == attempt.number {
             self.set_stage(index, ParticipantStage::Armed);
+            // It was away when the others were told. Without Go it does not take its lease.
+            if attempt.is_known {
+                self.send_go(index, attempt, out);
+            }
         }
+    }
+
+    fn send_go(&self, index: usize, attempt: StartAttempt, out: &mut Actions) {
+        let go = Go {
+            run_id: self.id().to_wire(),
+            attempt: attempt.number,
+        };
+        self.send(index, Down::Go(go), out);
     }
 
     /// Sends Go: every agent knows the instant, so each may ask for its lease.
@@ -133,11 +145,7 @@ impl FleetRun {
         });
         for index in 0..self.participants.len() {
             if !self.participants[index].is_over() {
-                let go = Go {
-                    run_id: self.id().to_wire(),
-                    attempt: attempt.number,
-                };
-                self.send(index, Down::Go(go), out);
+                self.send_go(index, attempt, out);
             }
         }
     }

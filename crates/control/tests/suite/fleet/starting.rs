@@ -188,6 +188,27 @@ fn start_that_one_agent_misses_is_tried_again_and_no_lease_is_granted_before() {
     }
 }
 
+/// Failed with: the agent is armed without Go, so its lease begins nothing, and the others fire
+/// alone.
+#[test]
+fn agent_that_comes_back_once_the_others_may_ask_for_their_leases_may_too() {
+    let mut coordinator = Coordinator::with_agents(2);
+    coordinator.on(FleetEvent::Run(request(2)));
+    coordinator.say(0, Up::Prepared(prepared(500)));
+    coordinator.say(1, Up::Prepared(prepared(500)));
+    coordinator.say(0, armed(1));
+    coordinator.say(1, armed(1));
+    coordinator.say(0, Up::Beat(Beat::default()));
+    coordinator.cut(1);
+    coordinator.join(5, hello(1));
+    coordinator.say(5, Up::Prepared(prepared(500)));
+    let actions = coordinator.say(5, armed(1));
+    assert!(
+        matches!(sent(&actions, 5)[..], [Down::Go(go)] if go.attempt == 1),
+        "{actions:?}"
+    );
+}
+
 #[test]
 fn agent_that_never_learns_of_the_start_ends_the_run_or_is_done_without() {
     for (lost, starts) in [(LostPolicy::Fail, false), (LostPolicy::Continue, true)] {
