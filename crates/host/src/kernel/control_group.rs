@@ -337,7 +337,10 @@ fn group(groups: &KernelText, is_one: impl Fn(&str) -> bool) -> Option<String> {
         .lines()
         .filter_map(|line| line.split_once(':')?.1.split_once(':'));
     let (_, path) = parts.find(|(controllers, _)| is_one(controllers))?;
-    Some(path.to_owned())
+    // It lies outside of this process's namespace of control groups (cgroup_namespaces(7)), whose
+    // root is another group.
+    let is_outside = path == "/.." || path.starts_with("/../");
+    (!is_outside).then(|| path.to_owned())
 }
 
 /// Folders of a group and its parents below `mount`. A container sees the host's path but its own
@@ -436,6 +439,11 @@ mod tests {
                 "0::/not/there\n",
                 &[("cpu.max", "200000 100000")],
                 Some(2.0),
+            ),
+            (
+                "0::/../../pods/web\n",
+                &[("cpu.max", "10000 100000")],
+                None, // that is the quota of the container that looks
             ),
             (
                 "3:cpuset:/\n1:cpuacct,cpu:/x\n0::/\n",
