@@ -80,5 +80,5 @@ pub use scripted::{Exchange, Reply, ScriptedRequest, ScriptedServer, one_at_a_ti
 pub use target::{CertificateDefect, KeyKind, ServerTlsVersion};
 pub use throttling_nginx::ThrottlingNginx;
 pub use tmux::Tmux;
-pub use trial::{Tried, catch, ensure, play_side_by_side, try_up_to};
+pub use trial::{Tried, catch, ensure, must_hold_in, play_side_by_side, try_up_to};
 pub use wait::{DEADLINE, wait_until};

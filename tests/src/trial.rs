@@ -42,6 +42,16 @@ pub fn try_up_to(tries: usize, mut one_try: impl FnMut() -> Tried) -> Tried {
     Err(format!("it held in none of {number} tries:\n{all}"))
 }
 
+/// The same, for a test that fails if no try holds.
+///
+/// # Panics
+/// If no try holds, with what was wrong with each.
+pub fn must_hold_in(tries: usize, one_try: impl FnMut() -> Tried) {
+    if let Err(why) = try_up_to(tries, one_try) {
+        panic!("{why}");
+    }
+}
+
 /// What a try says, or its panic's message. A fixture that waits in vain panics.
 ///
 /// # Errors

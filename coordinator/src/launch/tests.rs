@@ -30,8 +30,8 @@ impl JobObserver for Driver {
                 *self.agent.borrow_mut() = Some(join(address, token));
                 "listening".to_owned()
             }
-            // The figures of a run depend on the machine.
-            // On a busy machine an agent can miss the first instant.
+            // The figures of a run depend on the machine, and on a busy one an agent can miss the
+            // first instant.
             JobNews::Said(line)
                 if line.starts_with("  ") || line.starts_with("the start is tried again") =>
             {

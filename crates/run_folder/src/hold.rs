@@ -10,6 +10,10 @@ use std::time::{Duration, Instant};
 /// that was closed meanwhile can stay locked for a moment.
 const LEFT_BY_A_COMMAND: Duration = Duration::from_millis(200);
 
+/// Linux gives out the list of locks in pieces. If a lock of the first piece goes before the second
+/// is read, the list moves up and one of the others is in neither.
+const LOOKS_FOR_THE_HOLDER: usize = 10;
+
 /// Why a file is not held.
 #[derive(Debug)]
 pub(super) enum HoldError {
@@ -46,15 +50,18 @@ pub(super) fn in_words(pid: Option<u32>) -> String {
 /// The process that holds the lock, from /proc/locks (proc_locks(5)).
 fn holder(file: &File) -> Option<u32> {
     let inode = file.metadata().ok()?.ino().to_string();
-    let locks = std::fs::read_to_string("/proc/locks").ok()?;
     // 1: FLOCK  ADVISORY  WRITE 2711 08:01:1234 0 EOF
-    let pid = |line: &str| {
+    let of_line = |line: &str| {
         let words: Vec<&str> = line.split_whitespace().collect();
         let is_it = words.get(1) == Some(&"FLOCK")
             && words.get(5)?.rsplit(':').next() == Some(inode.as_str());
         is_it.then(|| words.get(4)?.parse().ok()).flatten()
     };
-    locks.lines().find_map(pid)
+    let look = || {
+        let locks = std::fs::read_to_string("/proc/locks").ok()?;
+        locks.lines().find_map(of_line)
+    };
+    (0..LOOKS_FOR_THE_HOLDER).find_map(|_| look())
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ mod stalls;
 mod steps;
 mod throttled;
 
-use interop::{Finished, Tried, ensure, try_up_to};
+use interop::{Finished, Tried, ensure, must_hold_in};
 use reading::Reading;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -42,9 +42,7 @@ fn come_first() {
 
 /// Repeats until a try finds nothing wrong: in the others, other programs may have had the CPU.
 fn must_hold(one_try: impl FnMut() -> Tried) {
-    if let Err(why) = try_up_to(TRIES, one_try) {
-        panic!("{why}");
-    }
+    must_hold_in(TRIES, one_try);
 }
 
 /// Checks for a verdict that lets the numbers stand, and exit code 0. If the machine takes the

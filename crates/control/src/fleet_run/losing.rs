@@ -154,8 +154,10 @@ impl FleetRun {
                 && !agent.is_getting_nowhere(now)
                 && match agent.connection() {
                     // It can bring nothing new before what it brought is stored.
-                    Some(_) if agent.awaits_storage() => true,
-                    Some(_) => now.since(agent.attached_at().max(agent.progress_at())) < STOP_MAX,
+                    Some(_) => {
+                        agent.awaits_storage()
+                            || now.since(agent.attached_at().max(agent.progress_at())) < STOP_MAX
+                    }
                     None => !self.is_waited_out(agent, now),
                 }
         };

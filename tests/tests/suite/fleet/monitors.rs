@@ -1,14 +1,12 @@
 //! A monitor beside an agent: the result has the figures of both machines, on one time axis.
 
 use analysis::{Document, MachineResult, MachineRole};
-use interop::{Invited, Nginx, NginxOptions, NginxServer, Pki, Tried, ensure, plan, try_up_to};
+use interop::{Invited, Nginx, NginxOptions, NginxServer, Pki, Tried, ensure, must_hold_in, plan};
 use std::net::{Ipv4Addr, SocketAddr};
 
 #[test]
 fn both_ends_of_a_run_are_observed_in_the_same_seconds() {
-    if let Err(why) = try_up_to(3, observe_both_ends) {
-        panic!("{why}");
-    }
+    must_hold_in(3, observe_both_ends);
 }
 
 /// An error if a machine's watch stood still, so that a second is missing.

@@ -3,7 +3,7 @@
 use crate::page::plots::{live_instant_at, on_plot};
 use crate::page::stage::assert_quiet;
 use interop::{
-    Browser, Coordinator, CoordinatorCommand, RUN_MAX, Tried, ensure, try_up_to, wait_until,
+    Browser, Coordinator, CoordinatorCommand, RUN_MAX, Tried, ensure, must_hold_in, wait_until,
 };
 use rustix::process::Signal;
 use std::time::{Duration, Instant};
@@ -78,10 +78,7 @@ fn assert_shows_the_beginning(browser: &mut Browser) {
 
 #[test]
 fn three_viewers_follow_a_run_and_see_its_end() {
-    let tried = try_up_to(3, || Browser::start().map_or(Ok(()), watch_to_the_end));
-    if let Err(why) = tried {
-        panic!("{why}");
-    }
+    must_hold_in(3, || Browser::start().map_or(Ok(()), watch_to_the_end));
 }
 
 /// An error if the browser missed the end because another test made an interface, or was so slow to

@@ -2,7 +2,7 @@
 //! same ones.
 
 use interop::{
-    CoordinatorCommand, Nginx, NginxOptions, NginxServer, Pki, ensure, plan, require, try_up_to,
+    CoordinatorCommand, Nginx, NginxOptions, NginxServer, Pki, ensure, must_hold_in, plan, require,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -28,7 +28,7 @@ fn seen(pki: &Pki, server: NginxServer, load: &str, agents: u32) -> Option<BTree
          request.path = \"/{{seq}}/{{id}}/{{price}}/{{color}}?{{now}}&{{code}}\"\n"
     );
     let mut paths = None;
-    let tried = try_up_to(TRIES, || {
+    must_hold_in(TRIES, || {
         let Some(nginx) = Nginx::start(pki, &NginxOptions::default()) else {
             return Ok(());
         };
@@ -50,9 +50,6 @@ fn seen(pki: &Pki, server: NginxServer, load: &str, agents: u32) -> Option<BTree
         assert!(not_sent == 0 || load.contains("rate"), "{finished}");
         ensure(not_sent == 0, || finished.to_string())
     });
-    if let Err(why) = tried {
-        panic!("{why}");
-    }
     let paths = paths?;
     let by_number = |path: String| {
         let number = path.split('/').nth(1).expect("the number");

@@ -6,7 +6,7 @@ use crate::servers::replay_connections::run;
 use analysis::ReplayedHandshakes;
 use interop::{
     CoordinatorCommand, Finished, Invited, Nginx, NginxOptions, NginxRequest, NginxServer, Pki,
-    Signal, Tried, ensure, try_up_to, wait_until,
+    Signal, Tried, ensure, must_hold_in, wait_until,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -164,9 +164,7 @@ fn handshakes_of_a_log_are_repeated_with_any_number_of_agents() {
             assert_eq!(made, expected, "{finished}");
             Ok(())
         };
-        if let Err(why) = try_up_to(TRIES, one_try) {
-            panic!("{why}");
-        }
+        must_hold_in(TRIES, one_try);
     }
 }
 
@@ -178,9 +176,7 @@ fn ensure_in_time(finished: &Finished) -> Tried {
 
 #[test]
 fn replay_of_a_replays_own_log_has_the_same_handshakes() {
-    if let Err(why) = try_up_to(TRIES, replay_twice) {
-        panic!("{why}");
-    }
+    must_hold_in(TRIES, replay_twice);
 }
 
 fn replay_twice() -> Tried {
@@ -265,17 +261,13 @@ fn sessions_older_than_the_log_are_counted_and_are_there_in_the_next_turn() {
             let failed = (made.none_at_hand, made.refused);
             ensure(failed == (none_at_hand, refused), || finished.to_string())
         };
-        if let Err(why) = try_up_to(TRIES, one_try) {
-            panic!("{why}");
-        }
+        must_hold_in(TRIES, one_try);
     }
 }
 
 #[test]
 fn early_data_goes_with_the_connections_that_resumed_in_the_log() {
-    if let Err(why) = try_up_to(TRIES, resume_with_early_data) {
-        panic!("{why}");
-    }
+    must_hold_in(TRIES, resume_with_early_data);
 }
 
 fn resume_with_early_data() -> Tried {

@@ -4,7 +4,7 @@ use crate::servers::variables::assert_unseen;
 use analysis::TokenFigures;
 use interop::{
     CoordinatorCommand, Finished, Nginx, NginxOptions, NginxServer, Pki, PythonServer, Tried,
-    ensure, plan, try_up_to, wait_until,
+    ensure, must_hold_in, plan, wait_until,
 };
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
@@ -134,7 +134,7 @@ fn tokens_are_renewed_beside_the_load_and_no_request_is_refused() {
              load = { connections = 3, duration = \"4s\", think_time = \"10ms\" }\n",
         ),
     ] {
-        try_up_to(TRIES, || renew(agents, place, more)).unwrap();
+        must_hold_in(TRIES, || renew(agents, place, more));
     }
 }
 
@@ -168,7 +168,7 @@ fn fleet_has_one_token_at_a_time() {
         "rate = \"100/s\", duration = \"4300ms\"",
         "connections = 6, duration = \"4300ms\", think_time = \"20ms\"",
     ] {
-        try_up_to(TRIES, || renew_for_the_fleet(load)).unwrap();
+        must_hold_in(TRIES, || renew_for_the_fleet(load));
     }
 }
 
@@ -199,7 +199,7 @@ fn renew_for_the_fleet(load: &str) -> Tried {
 
 #[test]
 fn fleet_goes_on_with_a_token_that_ran_out_and_counts_at_each_agent() {
-    try_up_to(TRIES, go_on_with_a_token_that_ran_out).unwrap();
+    must_hold_in(TRIES, go_on_with_a_token_that_ran_out);
 }
 
 fn go_on_with_a_token_that_ran_out() -> Tried {
@@ -318,7 +318,7 @@ const ASKING_MS: u64 = 200;
 
 #[test]
 fn token_that_is_not_renewed_runs_out_and_the_result_says_so() {
-    try_up_to(TRIES, let_a_token_run_out).unwrap();
+    must_hold_in(TRIES, let_a_token_run_out);
 }
 
 fn let_a_token_run_out() -> Tried {
