@@ -10,8 +10,8 @@ pub use process_table::ProcessChoice;
 
 use crate::facts::cpus_allowed;
 use crate::kernel::{
-    ControlGroup, CpuTimes, GroupCounters, KernelFiles, MachineTimes, MemoryState, StallTime,
-    StallTotals,
+    ControlGroup, CpuTimes, GroupBandwidth, GroupCounters, GroupMemory, KernelFiles, MachineTimes,
+    MemoryState, StallTime, StallTotals,
 };
 use crate::limits::ports_to_connect_from;
 use crate::{
@@ -480,24 +480,32 @@ impl MachineReading {
     }
 }
 
-/// `None` where nothing is limited.
+/// `None` where nothing is limited, and nothing was killed or read again.
 fn group(counted: &GroupCounters) -> Option<GroupSecond> {
-    let bandwidth = counted.bandwidth.unwrap_or_default();
-    let memory = counted.memory.unwrap_or_default();
-    if counted.cpu_quota.is_none() && memory.limit_bytes.is_none() {
-        return None;
-    }
-    // A cache fills what it gets, which is no lack of memory.
-    let needed = memory.current_bytes.saturating_sub(memory.idle_cache_bytes);
-    Some(GroupSecond {
-        quota: counted.cpu_quota,
-        throttled: share(bandwidth.throttled_periods, bandwidth.periods),
-        throttled_ns: bandwidth.throttled_ns,
-        memory: memory.limit_bytes.map(|most| share(needed, most)),
-        memory_limit_hits: memory.limit_hits,
-        oom_kills: memory.oom_kills,
-        refaults: memory.refaults,
-    })
+    let stopped = |group: &GroupBandwidth| share(group.throttled_periods, group.periods);
+    let narrowest = counted.bandwidth.iter().max_by(|one, other| {
+        let by_quota = other.quota.total_cmp(&one.quota);
+        stopped(one).total_cmp(&stopped(other)).then(by_quota)
+    });
+    let fill = |group: &GroupMemory| {
+        // A cache fills what it gets, which is no lack of memory.
+        let needed = group.current_bytes.saturating_sub(group.idle_cache_bytes);
+        Some(share(needed, group.limit_bytes?))
+    };
+    let memory = &counted.memory;
+    let hits = memory.iter().map(|group| group.limit_hits);
+    // Processes are killed in a group without a limit too: for one around it, or for the machine.
+    let own = memory.first().copied().unwrap_or_default();
+    let second = GroupSecond {
+        quota: narrowest.map(|group| group.quota),
+        throttled: narrowest.map_or(0.0, stopped),
+        throttled_ns: narrowest.map_or(0, |group| group.throttled_ns),
+        memory: memory.iter().filter_map(fill).reduce(f32::max),
+        memory_limit_hits: hits.max().unwrap_or(0),
+        oom_kills: own.oom_kills,
+        refaults: own.refaults,
+    };
+    (second != GroupSecond::default()).then_some(second)
 }
 
 /// A part of a whole; 0 of nothing.

@@ -191,7 +191,7 @@ fn join(first: &MachineRow, next: MachineRow) -> MachineRow {
 
 fn join_groups(parts: TimeParts, first: GroupRow, next: GroupRow) -> GroupRow {
     GroupRow {
-        quota: next.quota,
+        quota: next.quota.or(first.quota),
         throttled: parts.mean(first.throttled, next.throttled),
         throttled_ns: first.throttled_ns.saturating_add(next.throttled_ns),
         memory: match (first.memory, next.memory) {

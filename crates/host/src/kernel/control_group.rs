@@ -3,9 +3,16 @@
 
 use super::{KernelFiles, KernelText, StallTotals, difference};
 use crate::HostError;
+use std::path::Path;
 
 /// Where version 2 is mounted: alone, or beside version 1.
 const UNIFIED: [&str; 2] = ["sys/fs/cgroup", "sys/fs/cgroup/unified"];
+
+/// Where version 1 mounts its controller `cpu`.
+const CPU: &str = "sys/fs/cgroup/cpu";
+
+/// Where version 1 mounts its controller `memory`.
+const MEMORY: &str = "sys/fs/cgroup/memory";
 
 /// The groups of a process in the hierarchies of both versions, as paths in them.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -18,22 +25,22 @@ pub(crate) struct ControlGroup {
     memory: Option<String>,
 }
 
-/// What a control group's limits did. `None` where no such limit is known.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+/// What the limits of a control group did, and those of the groups around it: each one holds.
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct GroupCounters {
-    /// CPUs' worth of time it may use: the smallest quota on the way to the root.
-    pub cpu_quota: Option<f32>,
-    /// How often a quota of CPU time was used up.
-    pub bandwidth: Option<GroupBandwidth>,
-    /// Memory of the group.
-    pub memory: Option<GroupMemory>,
+    /// The quotas of CPU time on the way to the root, from the group on.
+    pub bandwidth: Vec<GroupBandwidth>,
+    /// Memory of the group, if that is counted, and of those around it that have a limit.
+    pub memory: Vec<GroupMemory>,
     /// How long the group's threads waited; version 2 only.
     pub stalls: StallTotals,
 }
 
-/// How often a quota of CPU time was used up; of all groups up to the root that have one.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// How often a group's quota of CPU time was used up.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct GroupBandwidth {
+    /// CPUs' worth of time it may use.
+    pub quota: f32,
     /// Periods in which something ran (`nr_periods`).
     pub periods: u64,
     /// Those of them that ended before their time (`nr_throttled`).
@@ -64,16 +71,27 @@ pub struct GroupMemory {
 impl ControlGroup {
     /// Finds the groups of `process` (an id, or `self`); none if the kernel has none.
     pub(crate) fn read(files: &KernelFiles, process: &str) -> Result<ControlGroup, HostError> {
-        let groups = files.read_if_there(&format!("proc/{process}/cgroup"))?;
-        Ok(groups.map_or_else(ControlGroup::default, |groups| {
-            // A version 1 line names its controllers; that of version 2 names none.
-            let legacy = |name| group(&groups, |names| names.split(',').any(|one| one == name));
-            ControlGroup {
-                unified: group(&groups, str::is_empty),
-                cpu: legacy("cpu"),
-                memory: legacy("memory"),
-            }
-        }))
+        let Some(groups) = files.read_if_there(&format!("proc/{process}/cgroup"))? else {
+            return Ok(ControlGroup::default());
+        };
+        let own = files.read_if_there("proc/self/cgroup")?;
+        let seen = |mounts: &[&str], is_one: fn(&str) -> bool| {
+            let path = group(&groups, is_one)?;
+            // A container sees the host's paths but its own group at the root, so that one which is
+            // not there is within that group, or within another container's.
+            let own = own.as_ref().and_then(|own| group(own, is_one));
+            let is_seen = is_there(files, mounts, &path)
+                || own.is_some_and(|own| Path::new(&path).starts_with(own));
+            is_seen.then_some(path)
+        };
+        // A version 1 line names its controllers; that of version 2 names none.
+        Ok(ControlGroup {
+            unified: seen(&UNIFIED, str::is_empty),
+            cpu: seen(&[CPU], |names| names.split(',').any(|one| one == "cpu")),
+            memory: seen(&[MEMORY], |names| {
+                names.split(',').any(|one| one == "memory")
+            }),
+        })
     }
 
     /// The group whose folder this is, below `/sys/fs/cgroup` or as `/proc/PID/cgroup` writes it;
@@ -87,15 +105,12 @@ impl ControlGroup {
             Some((first, rest)) if is_mount(&first) => rest,
             _ => path,
         };
-        let there = |mount: &str| files.path(&format!("{mount}/{path}")).is_dir();
-        let group = |mounts: &[&str]| {
-            let found = mounts.iter().any(|mount| there(mount));
-            found.then(|| format!("/{path}"))
-        };
+        let path = format!("/{path}");
+        let group = |mounts: &[&str]| is_there(files, mounts, &path).then(|| path.clone());
         let group = ControlGroup {
             unified: group(&UNIFIED),
-            cpu: group(&["sys/fs/cgroup/cpu"]),
-            memory: group(&["sys/fs/cgroup/memory"]),
+            cpu: group(&[CPU]),
+            memory: group(&[MEMORY]),
         };
         let ControlGroup {
             unified,
@@ -108,65 +123,58 @@ impl ControlGroup {
 
     /// CPUs' worth of time it may use: the smallest quota on the way to the root.
     pub(crate) fn cpu_quota(&self, files: &KernelFiles) -> Result<Option<f32>, HostError> {
-        let mut quotas = Vec::new();
-        for folder in self.unified_folders() {
-            quotas.extend(unified_quota(files, &folder)?);
-        }
-        for folder in up_to_root("sys/fs/cgroup/cpu", self.cpu.as_deref()) {
-            quotas.extend(legacy_quota(files, &folder)?);
-        }
-        Ok(quotas.into_iter().min_by(f32::total_cmp))
+        let quotas = self.bandwidth(files)?;
+        let quotas = quotas.iter().map(|bandwidth| bandwidth.quota);
+        Ok(quotas.min_by(f32::total_cmp))
     }
 
     /// What its limits did up to now.
     pub(crate) fn counters(&self, files: &KernelFiles) -> Result<GroupCounters, HostError> {
         Ok(GroupCounters {
-            cpu_quota: self.cpu_quota(files)?,
             bandwidth: self.bandwidth(files)?,
             memory: self.memory(files)?,
             stalls: self.stalls(files)?,
         })
     }
 
-    fn bandwidth(&self, files: &KernelFiles) -> Result<Option<GroupBandwidth>, HostError> {
-        let mut sum: Option<GroupBandwidth> = None;
-        let legacy = up_to_root("sys/fs/cgroup/cpu", self.cpu.as_deref());
-        for folder in self.unified_folders().into_iter().chain(legacy) {
-            if let Some(stat) = files.read_if_there(&format!("{folder}/cpu.stat"))?
-                && let Some(own) = GroupBandwidth::parse(&stat)?
-            {
-                sum.get_or_insert_default().add(&own);
+    fn bandwidth(&self, files: &KernelFiles) -> Result<Vec<GroupBandwidth>, HostError> {
+        let mut groups = Vec::new();
+        for folder in self.unified_folders() {
+            if let Some(quota) = unified_quota(files, &folder)? {
+                groups.push(GroupBandwidth::read(files, &folder, quota)?);
             }
         }
-        Ok(sum)
+        for folder in up_to_root(CPU, self.cpu.as_deref()) {
+            if let Some(quota) = legacy_quota(files, &folder)? {
+                groups.push(GroupBandwidth::read(files, &folder, quota)?);
+            }
+        }
+        Ok(groups)
     }
 
-    /// What the first group on the way to the root says: a group's counters hold for those in it
-    /// too.
-    fn memory(&self, files: &KernelFiles) -> Result<Option<GroupMemory>, HostError> {
+    fn memory(&self, files: &KernelFiles) -> Result<Vec<GroupMemory>, HostError> {
+        let mut groups: Vec<GroupMemory> = Vec::new();
         for folder in self.unified_folders() {
-            if let Some(memory) = GroupMemory::unified(files, &folder)? {
-                return Ok(Some(memory));
-            }
+            // A group counts what happened in those in it too. Of a group around this one only its
+            // own limit is of interest: others in it may hit limits of their own.
+            let events = match groups.is_empty() {
+                true => "events",
+                false => "events.local",
+            };
+            groups.extend(GroupMemory::unified(files, &folder, events)?);
         }
-        for folder in up_to_root("sys/fs/cgroup/memory", self.memory.as_deref()) {
-            if let Some(memory) = GroupMemory::legacy(files, &folder)? {
-                return Ok(Some(memory));
-            }
+        for folder in up_to_root(MEMORY, self.memory.as_deref()) {
+            groups.extend(GroupMemory::legacy(files, &folder)?);
         }
-        Ok(None)
+        let mut is_first = true;
+        groups.retain(|group| std::mem::take(&mut is_first) || group.limit_bytes.is_some());
+        Ok(groups)
     }
 
     /// Bytes that those in it can still get, by the narrowest limit on the way to the root; `None`
     /// without one.
     pub(crate) fn memory_room(&self, files: &KernelFiles) -> Result<Option<u64>, HostError> {
-        let mut groups = Vec::new();
-        for folder in self.unified_folders() {
-            groups.extend(GroupMemory::unified(files, &folder)?);
-        }
-        for folder in up_to_root("sys/fs/cgroup/memory", self.memory.as_deref()) {
-            groups.extend(GroupMemory::legacy(files, &folder)?);
-        }
+        let groups = self.memory(files)?;
         Ok(groups.iter().filter_map(GroupMemory::room_bytes).min())
     }
 
@@ -194,24 +202,34 @@ impl GroupCounters {
     #[must_use]
     pub fn since(&self, earlier: &GroupCounters) -> GroupCounters {
         GroupCounters {
-            cpu_quota: self.cpu_quota,
-            bandwidth: self
-                .bandwidth
-                .map(|now| now.since(&earlier.bandwidth.unwrap_or(now))),
-            memory: self
-                .memory
-                .map(|now| now.since(&earlier.memory.unwrap_or(now))),
+            bandwidth: each_since(&self.bandwidth, &earlier.bandwidth, GroupBandwidth::since),
+            memory: each_since(&self.memory, &earlier.memory, GroupMemory::since),
             stalls: self.stalls.since(&earlier.stalls),
         }
     }
 }
 
+/// What happened in each group since `earlier`. Nothing if there are more or fewer of them now: one
+/// got a limit or lost it, and which one is not known.
+fn each_since<T>(now: &[T], earlier: &[T], since: fn(&T, &T) -> T) -> Vec<T> {
+    let is_same = now.len() == earlier.len();
+    let earlier = if is_same { earlier } else { now };
+    let pairs = now.iter().zip(earlier);
+    pairs.map(|(now, earlier)| since(now, earlier)).collect()
+}
+
 impl GroupBandwidth {
-    /// `None` of a group without the controller. Version 2 counts microseconds, version 1
-    /// nanoseconds.
-    fn parse(stat: &KernelText) -> Result<Option<GroupBandwidth>, HostError> {
+    /// Reads what became of this quota. Version 2 counts microseconds, version 1 nanoseconds.
+    fn read(files: &KernelFiles, folder: &str, quota: f32) -> Result<GroupBandwidth, HostError> {
+        let unused = GroupBandwidth {
+            quota,
+            ..GroupBandwidth::default()
+        };
+        let Some(stat) = files.read_if_there(&format!("{folder}/cpu.stat"))? else {
+            return Ok(unused);
+        };
         if stat.after("nr_periods ").is_none() {
-            return Ok(None);
+            return Ok(unused);
         }
         let throttled_ns = match stat.after("throttled_usec ") {
             Some(us) => stat
@@ -219,36 +237,36 @@ impl GroupBandwidth {
                 .saturating_mul(1000),
             None => stat.number_after("throttled_time ")?,
         };
-        Ok(Some(GroupBandwidth {
+        Ok(GroupBandwidth {
+            quota,
             periods: stat.number_after("nr_periods ")?,
             throttled_periods: stat.number_after("nr_throttled ")?,
             throttled_ns,
-        }))
+        })
     }
 
-    fn add(&mut self, other: &GroupBandwidth) {
-        self.periods = self.periods.saturating_add(other.periods);
-        self.throttled_periods = self
-            .throttled_periods
-            .saturating_add(other.throttled_periods);
-        self.throttled_ns = self.throttled_ns.saturating_add(other.throttled_ns);
-    }
-
-    /// What was counted since `earlier`.
+    /// What was counted since `earlier`; the quota is that of now.
     #[must_use]
     pub fn since(&self, earlier: &GroupBandwidth) -> GroupBandwidth {
-        difference!(self - earlier: periods, throttled_periods, throttled_ns)
+        difference!(self - earlier: periods, throttled_periods, throttled_ns; quota)
     }
 }
 
 impl GroupMemory {
-    fn unified(files: &KernelFiles, folder: &str) -> Result<Option<GroupMemory>, HostError> {
+    /// Reads what the group's file `events` (`events` or `events.local`) and others say.
+    fn unified(
+        files: &KernelFiles,
+        folder: &str,
+        events: &str,
+    ) -> Result<Option<GroupMemory>, HostError> {
         let file = |name: &str| files.read_if_there(&format!("{folder}/memory.{name}"));
-        let (Some(current), Some(max), Some(events)) =
+        let (Some(current), Some(max), Some(all_events)) =
             (file("current")?, file("max")?, file("events")?)
         else {
             return Ok(None);
         };
+        // Linux has had `events.local` since 5.2.
+        let events = file(events)?.unwrap_or(all_events);
         let limit_bytes = match max.text.trim() {
             "max" => None,
             bytes => Some(max.number(Some(bytes), "memory.max")?),
@@ -343,6 +361,12 @@ fn group(groups: &KernelText, is_one: impl Fn(&str) -> bool) -> Option<String> {
     (!is_outside).then(|| path.to_owned())
 }
 
+/// Whether one of the mounts has that group.
+fn is_there(files: &KernelFiles, mounts: &[&str], path: &str) -> bool {
+    let mut mounts = mounts.iter();
+    mounts.any(|mount| files.path(&format!("{mount}{path}")).is_dir())
+}
+
 /// Folders of a group and its parents below `mount`. A container sees the host's path but its own
 /// group at the root, so a folder that is not there is no error.
 fn up_to_root(mount: &str, path: Option<&str>) -> Vec<String> {
@@ -402,19 +426,24 @@ mod tests {
 
     #[test]
     fn group_that_was_not_there_before_has_done_nothing_since() {
-        let counters = |throttled_periods| GroupCounters {
-            bandwidth: Some(GroupBandwidth {
-                throttled_periods,
-                ..GroupBandwidth::default()
-            }),
+        let counters = |throttled: &[u64]| GroupCounters {
+            bandwidth: throttled
+                .iter()
+                .map(|&throttled_periods| GroupBandwidth {
+                    throttled_periods,
+                    ..GroupBandwidth::default()
+                })
+                .collect(),
             ..GroupCounters::default()
         };
-        let throttled = |now: GroupCounters, earlier: &GroupCounters| {
-            let since = now.since(earlier).bandwidth;
-            since.map(|bandwidth| bandwidth.throttled_periods)
+        let throttled = |now: &[u64], earlier: &[u64]| -> Vec<u64> {
+            let since = counters(now).since(&counters(earlier)).bandwidth;
+            let since = since.iter();
+            since.map(|bandwidth| bandwidth.throttled_periods).collect()
         };
-        assert_eq!(throttled(counters(900), &counters(898)), Some(2));
-        assert_eq!(throttled(counters(900), &GroupCounters::default()), Some(0));
+        assert_eq!(throttled(&[900, 70], &[898, 70]), [2, 0]);
+        assert_eq!(throttled(&[900], &[]), [0]);
+        assert_eq!(throttled(&[900, 70], &[70]), [0, 0], "which one is it?");
     }
 
     #[test]
@@ -480,17 +509,38 @@ mod tests {
         }
     }
 
+    #[test]
+    fn container_does_not_take_another_ones_group_for_its_own() {
+        let root = tempfile::tempdir().unwrap();
+        put(root.path(), "sys/fs/cgroup/cpu/cpu.cfs_quota_us", "25000\n");
+        put(
+            root.path(),
+            "sys/fs/cgroup/cpu/cpu.cfs_period_us",
+            "100000\n",
+        );
+        put(root.path(), "proc/self/cgroup", "1:cpu:/docker/a\n");
+        put(root.path(), "proc/7/cgroup", "1:cpu:/docker/a/worker\n");
+        put(root.path(), "proc/8/cgroup", "1:cpu:/docker/ab\n");
+        let files = KernelFiles::new(root.path());
+        for (process, expected) in [("self", Some(0.25)), ("7", Some(0.25)), ("8", None)] {
+            let group = ControlGroup::read(&files, process).unwrap();
+            assert_eq!(group.cpu_quota(&files).unwrap(), expected, "{process}");
+        }
+    }
+
     fn quota(groups: &str, files: &[(&str, &str)]) -> Result<Option<f32>, HostError> {
         let root = tempfile::tempdir().unwrap();
-        let all = files
-            .iter()
-            .map(|(file, text)| (format!("sys/fs/cgroup/{file}"), *text));
-        for (file, text) in all.chain([("proc/self/cgroup".to_owned(), groups)]) {
-            let path = root.path().join(file);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, text).unwrap();
+        for (file, text) in files {
+            put(root.path(), &format!("sys/fs/cgroup/{file}"), text);
         }
+        put(root.path(), "proc/self/cgroup", groups);
         let files = KernelFiles::new(root.path());
         ControlGroup::read(&files, "self")?.cpu_quota(&files)
+    }
+
+    fn put(root: &Path, file: &str, text: &str) {
+        let path = root.join(file);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
     }
 }

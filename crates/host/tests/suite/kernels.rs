@@ -145,18 +145,18 @@ fn threads_of_a_process() {
 #[test]
 fn limits_of_a_control_group_of_each_version() {
     let new = linux_6_18().group().unwrap();
-    assert_eq!(new.cpu_quota, Some(0.25));
-    let bandwidth = |periods, throttled_periods, throttled_ns| {
-        Some(GroupBandwidth {
+    let bandwidth = |quota, periods, throttled_periods, throttled_ns| {
+        [GroupBandwidth {
+            quota,
             periods,
             throttled_periods,
             throttled_ns,
-        })
+        }]
     };
-    assert_eq!(new.bandwidth, bandwidth(17, 15, 956_595_435));
+    assert_eq!(new.bandwidth, bandwidth(0.25, 17, 15, 956_595_435));
     assert_eq!(
         new.memory,
-        Some(GroupMemory {
+        [GroupMemory {
             current_bytes: 380_928,
             idle_cache_bytes: 0,
             limit_bytes: Some(64 << 20),
@@ -164,14 +164,13 @@ fn limits_of_a_control_group_of_each_version() {
             high_hits: 0,
             oom_kills: 0,
             refaults: 0,
-        })
+        }]
     );
     let old = by_hand().group().unwrap();
-    assert_eq!(old.cpu_quota, Some(0.5));
-    assert_eq!(old.bandwidth, bandwidth(146, 140, 2_500_000_000));
+    assert_eq!(old.bandwidth, bandwidth(0.5, 146, 140, 2_500_000_000));
     assert_eq!(
         old.memory,
-        Some(GroupMemory {
+        [GroupMemory {
             current_bytes: 190_000_000,
             idle_cache_bytes: 40_000_000,
             limit_bytes: Some(200_000_000),
@@ -179,7 +178,7 @@ fn limits_of_a_control_group_of_each_version() {
             high_hits: 7,
             oom_kills: 1,
             refaults: 0,
-        })
+        }]
     );
     let stalled = old.stalls.cpu.unwrap();
     assert_eq!(
@@ -187,10 +186,7 @@ fn limits_of_a_control_group_of_each_version() {
         (3_000_000_000, 2_000_000_000)
     );
     let nothing = old.since(&old);
-    assert_eq!(
-        (nothing.bandwidth, nothing.cpu_quota),
-        (bandwidth(0, 0, 0), Some(0.5))
-    );
+    assert_eq!(nothing.bandwidth, bandwidth(0.5, 0, 0, 0));
 }
 
 #[test]
@@ -219,9 +215,10 @@ fn group_without_limits_has_none() {
     put("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n");
     put("sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
     let group = sampler.group().unwrap();
-    let memory = group.memory.unwrap();
-    assert_eq!((group.cpu_quota, group.bandwidth), (None, None));
-    assert_eq!((memory.limit_bytes, memory.oom_kills), (None, 2));
+    assert!(group.bandwidth.is_empty());
+    let memory = group.memory.iter();
+    let memory: Vec<_> = memory.map(|it| (it.limit_bytes, it.oom_kills)).collect();
+    assert_eq!(memory, [(None, 2)]);
 }
 
 #[test]
@@ -410,6 +407,7 @@ fn text_that_no_kernel_writes_is_an_error_that_names_the_file() {
             ("proc/self/cgroup", "0::/\n"),
             ("proc/self/fd/0", ""),
             ("proc/vmstat", ""),
+            ("sys/fs/cgroup/cpu.max", "100000 100000\n"),
             ("sys/fs/cgroup/memory.current", "1\n"),
             ("sys/fs/cgroup/memory.max", "max\n"),
             ("sys/fs/cgroup/memory.events", "max 1\nhigh 1\noom_kill 1\n"),

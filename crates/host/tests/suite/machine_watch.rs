@@ -493,6 +493,65 @@ fn group_is_chosen_by_its_folder() {
     assert_eq!(whole.observe(&[]).unwrap().group, None);
 }
 
+#[test]
+fn limits_of_the_groups_around_it_hold_too() {
+    let root = by_hand();
+    let groups = root.path().join("sys/fs/cgroup/system.slice");
+    let put = |file: &str, text: &str| fs::write(groups.join(file), text).unwrap();
+    let stat = |file: &str, periods: u32, throttled: u32| {
+        let counters = format!("nr_periods {periods}\nnr_throttled {throttled}\n");
+        put(file, &format!("{counters}throttled_usec {throttled}000\n"));
+    };
+    let events = |limit_hits: u32| format!("low 0\nhigh 0\nmax {limit_hits}\noom_kill 0\n");
+    put("cpu.max", "200000 100000\n");
+    stat("cpu.stat", 100, 10);
+    stat("web.service/cpu.stat", 146, 140);
+    put("memory.current", "900\n");
+    put("memory.max", "1000\n");
+    put("memory.events", &events(500));
+    put("memory.events.local", &events(3));
+    let mut watch = MachineWatch::at(root.path(), named("nginx"));
+    watch.begin().unwrap();
+    stat("cpu.stat", 110, 18);
+    stat("web.service/cpu.stat", 156, 141);
+    put("memory.events", &events(900));
+    put("memory.events.local", &events(7));
+    let limits = GroupSecond {
+        quota: Some(2.0),
+        throttled: 0.8,
+        throttled_ns: 8_000_000,
+        memory: Some(0.9),
+        memory_limit_hits: 4,
+        ..GroupSecond::default()
+    };
+    assert_eq!(watch.observe(&[]).unwrap().group, Some(limits));
+    // Without a stop the smallest quota counts.
+    let nothing_new = GroupSecond {
+        quota: Some(0.5),
+        memory: Some(0.9),
+        ..GroupSecond::default()
+    };
+    assert_eq!(watch.observe(&[]).unwrap().group, Some(nothing_new));
+}
+
+#[test]
+fn kill_in_a_group_without_limits_is_seen() {
+    let root = by_hand();
+    let group = root.path().join("sys/fs/cgroup/system.slice/web.service");
+    let put = |file: &str, text: &str| fs::write(group.join(file), text).unwrap();
+    put("cpu.max", "max 100000\n");
+    put("memory.max", "max\n");
+    let mut watch = MachineWatch::at(root.path(), named("nginx"));
+    watch.begin().unwrap();
+    assert_eq!(watch.observe(&[]).unwrap().group, None);
+    put("memory.events", "low 0\nhigh 7\nmax 8\noom 2\noom_kill 2\n");
+    let killed = GroupSecond {
+        oom_kills: 1,
+        ..GroupSecond::default()
+    };
+    assert_eq!(watch.observe(&[]).unwrap().group, Some(killed));
+}
+
 /// nginx alone in a network namespace, as in a container; `None` if this process may not make one.
 fn nginx_in_a_namespace(folder: &Path) -> Option<Running> {
     let config = format!(
