@@ -14,7 +14,7 @@ use rustls::ClientConfig;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
@@ -54,6 +54,8 @@ pub(super) enum Haste {
 /// Dials one coordinator, as often as needed.
 pub(super) struct Dialler {
     address: CoordinatorAddress,
+    /// The address at which the coordinator answered last.
+    answered: Mutex<Option<SocketAddr>>,
     tls: TlsConnector,
     authorization: MetadataValue<Ascii>,
 }
@@ -97,6 +99,7 @@ impl Dialler {
         authorization.set_sensitive(true);
         Ok(Dialler {
             address,
+            answered: Mutex::default(),
             tls: TlsConnector::from(config),
             authorization,
         })
@@ -104,24 +107,32 @@ impl Dialler {
 
     /// Tries once, one step after the other.
     pub(super) async fn dial(&self, haste: Haste) -> Result<OpenStream, Disconnection> {
-        let tcp = self.connect(haste).await?;
+        let (tcp, address) = self.connect(haste).await?;
         let socket = tcp
             .as_fd()
             .try_clone_to_owned()
             .map_err(|error| retry(format!("cannot keep the connection's socket: {error}")))?;
         let tls = self.encrypt(tcp).await?;
-        self.attach(tls, socket).await
+        let stream = self.attach(tls, socket).await?;
+        *self.answered() = Some(address);
+        Ok(stream)
     }
 
-    /// Connects to the first of the host's addresses that answers.
-    async fn connect(&self, haste: Haste) -> Result<TcpStream, Disconnection> {
+    fn answered(&self) -> MutexGuard<'_, Option<SocketAddr>> {
+        self.answered.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Connects to the first of the host's addresses that answers. It begins with the one at which
+    /// the coordinator answered last: a lease can run out while a dead one is waited for.
+    async fn connect(&self, haste: Haste) -> Result<(TcpStream, SocketAddr), Disconnection> {
         let mut refusal = retry(format!("{} has no address", self.address.host()));
-        for address in self.resolve().await? {
+        let answered = *self.answered();
+        for address in put_first(answered, self.resolve().await?) {
             match timeout(STEP_MAX, open(address, haste)).await {
                 Ok(Ok(tcp)) => {
                     // Beats are small, and must not wait for more data.
                     let _ = tcp.set_nodelay(true);
-                    return Ok(tcp);
+                    return Ok((tcp, address));
                 }
                 Ok(Err(error)) => refusal = self.explain_refusal(address, &error),
                 Err(_) => {
@@ -256,6 +267,12 @@ impl Dialler {
     }
 }
 
+/// The others stay in their order.
+fn put_first(first: Option<SocketAddr>, mut addresses: Vec<SocketAddr>) -> Vec<SocketAddr> {
+    addresses.sort_by_key(|address| Some(*address) != first);
+    addresses
+}
+
 async fn open(address: SocketAddr, haste: Haste) -> io::Result<TcpStream> {
     let connect = move || TcpStream::connect(address);
     match haste {
@@ -331,6 +348,15 @@ mod tests {
             .build()
             .unwrap();
         runtime.block_on(async { timeout(STEP_MAX, first_of(one_try)).await.ok() })
+    }
+
+    #[test]
+    fn address_that_answered_is_tried_first() {
+        let of = |host: u8| SocketAddr::from(([192, 0, 2, host], 7000));
+        let ordered = |first| put_first(first, [1, 2, 3].map(of).to_vec());
+        assert_eq!(ordered(Some(of(3))), [3, 1, 2].map(of));
+        assert_eq!(ordered(Some(of(4))), [1, 2, 3].map(of));
+        assert_eq!(ordered(None), [1, 2, 3].map(of));
     }
 
     #[test]
