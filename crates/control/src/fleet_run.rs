@@ -364,7 +364,11 @@ impl FleetRun {
                 self.acknowledge_totals(index, out);
                 self.resend_stop(now, index, out);
                 self.send_take_overs(index, out);
-                self.send_tokens(now, index, out);
+                // The agent has counted those that expired, and would count them once more.
+                let tokens = self.request.tokens.iter();
+                for token in tokens.filter(|token| token.lasts(now)) {
+                    self.send_token(now, index, token, out);
+                }
             }
             (_, false) if self.participants[index].began().is_some() => {
                 self.lose(index, "it does not hold the run any more", out);
@@ -384,10 +388,8 @@ impl FleetRun {
         token.replace_in(&mut self.request.tokens);
     }
 
-    fn send_tokens(&self, now: FleetTime, index: usize, out: &mut Actions) {
-        for token in &self.request.tokens {
-            self.send(index, Down::Token(token.to_wire(self.id(), now)), out);
-        }
+    fn send_token(&self, now: FleetTime, index: usize, token: &FleetToken, out: &mut Actions) {
+        self.send(index, Down::Token(token.to_wire(self.id(), now)), out);
     }
 
     /// Gives up an agent that broke the protocol. Its part in this run ends here, because another

@@ -44,6 +44,11 @@ impl FleetToken {
         }
     }
 
+    /// Whether it is of use at `now`.
+    pub(crate) fn lasts(&self, now: FleetTime) -> bool {
+        self.expires_at.is_none_or(|at| now < at)
+    }
+
     /// Puts it in the place of the one before.
     pub(crate) fn replace_in(self, tokens: &mut Vec<FleetToken>) {
         tokens.retain(|token| token.place != self.place);

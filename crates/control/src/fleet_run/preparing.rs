@@ -145,7 +145,9 @@ impl FleetRun {
                 },
             );
         }
-        self.send_tokens(now, index, out);
+        for token in &self.request.tokens {
+            self.send_token(now, index, token, out);
+        }
         // The agent was away when the instant was announced to the others.
         if let RunPhase::Arming(attempt) = self.phase {
             self.send_start(index, attempt, out);
