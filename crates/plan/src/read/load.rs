@@ -698,9 +698,12 @@ fn note_idle(section: &PlanSection<'_>, load: &Load, (key, number): (&str, u64))
             true => format!("load.{users_key}"),
             false => format!("the {users_key} of all journeys"),
         };
-        let note = format!(
-            "load.{key} = {number} is below {users}: {idle} virtual users have nothing to do"
-        );
-        section.context.note(note);
+        let idle = match idle {
+            1 => "1 virtual user has".to_owned(),
+            idle => format!("{idle} virtual users have"),
+        };
+        section.context.note(format!(
+            "load.{key} = {number} is below {users}: {idle} nothing to do"
+        ));
     }
 }

@@ -44,6 +44,10 @@ impl<'a> RowUse<'a> {
     /// Reports what cannot be with this load, and shortens it to the rows that there are.
     pub(crate) fn limit(self, section: &PlanSection<'_>, load: &mut Load) {
         self.check_users(section, load);
+        if self.is_searched {
+            // The search itself refuses such rows, whatever it varies.
+            return;
+        }
         let Some(end) = self.end(load.seed) else {
             return;
         };
@@ -53,12 +57,7 @@ impl<'a> RowUse<'a> {
         let unique = self
             .used_files()
             .find(|file| file.order == RowOrder::Unique && !load.warm_up.is_zero());
-        if self.is_searched {
-            section.problem(format_args!(
-                "is searched in several runs, and {rows} that are to be taken once; write at_end = \
-                 \"again\" there, and an order that is not \"unique\""
-            ));
-        } else if let Some(file) = unique {
+        if let Some(file) = unique {
             section.problem_at(
                 "warm_up",
                 format_args!(

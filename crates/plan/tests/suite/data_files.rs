@@ -243,13 +243,12 @@ fn what_cannot_be_is_refused_with_its_cure() {
         assert!(said.contains(expected), "{text}\n{said}\n{expected}");
         assert_eq!(said.lines().count(), 1, "{said}");
     }
-    let search = format!(
-        "{BASE}{once}search = {{ rate = {{ from = \"1/s\", to = \"9/s\" }}, hold = \"1s\" }}\n"
-    );
-    let said = campaign(&search).unwrap_err();
-    assert!(said.contains("is searched in several runs"), "{said}");
     let path = "request.path = \"/{words.line}\"\n";
     for (order, search) in [
+        (
+            "order = \"unique\"",
+            "rate = { from = \"1/s\", to = \"9/s\" }",
+        ),
         ("order = \"unique\"", "agents = [1, 2]"),
         ("at_end = \"stop\"", "agents = [1, 2]"),
         (
