@@ -6,6 +6,7 @@ use super::interrupted_run::{InterruptedRun, InterruptedRunError};
 use super::job_observer::{JobNews, JobObserver};
 use super::job_results::JobResults;
 use super::not_made::NotMade;
+use super::resumed::check_agents;
 use super::run_beginning::RunBeginning;
 use super::run_commands::RunVariant;
 use super::run_host::RunHost;
@@ -218,6 +219,7 @@ impl JobDriver<'_> {
                 lease: interrupted.lease(),
             });
         };
+        check_agents(interrupted.folder(), run.agents, order.agents).map_err(anyhow::Error::msg)?;
         let made = self
             .host
             .make(run, RunBeginning::Interrupted(interrupted))

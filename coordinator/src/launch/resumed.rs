@@ -2,7 +2,7 @@
 //! plan.
 
 use super::interrupted_run::InterruptedRun;
-use super::start_request::StartRequest;
+use super::start_request::{AgentSource, StartRequest};
 use crate::job::{ScheduledRun, agents_folder, hold_prefix};
 use crate::planned_run::PlannedRun;
 use analysis::{Bounds, Document, Hold, LoadSearch, PlanDifference, PlanRecord, SearchAction};
@@ -34,13 +34,21 @@ impl Resumed {
             let run = interrupted.planned(plan.clone(), request.force);
             let run = run.map_err(|error| error.to_string())?;
             check_agents(path, run.agents, request.hosting.agents)?;
+            let is_local = matches!(request.hosting.source, AgentSource::Local(_));
+            if is_local && interrupted.past().start_at().is_some() {
+                return Err(format!(
+                    "{}: its agents joined from elsewhere, and --local would start others; leave \
+                     --local out",
+                    path.display()
+                ));
+            }
             return Ok(Resumed::Run(Box::new(run), Box::new(interrupted)));
         }
         folder(request, path, schedule).map(Resumed::Campaign)
     }
 }
 
-fn check_agents(path: &Path, before: u32, now: u32) -> Result<(), String> {
+pub(super) fn check_agents(path: &Path, before: u32, now: u32) -> Result<(), String> {
     if before == now {
         return Ok(());
     }
@@ -171,7 +179,7 @@ impl MadeBefore {
             ));
         }
         let plan = PlanRecord::new(&self.plan, String::new());
-        let difference = PlanDifference::between(&self.document.plan, &plan)
+        let difference = PlanDifference::between_repeats(&self.document.plan, &plan)
             .into_iter()
             .next()?
             .display();

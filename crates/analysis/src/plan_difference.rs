@@ -1,6 +1,6 @@
 //! The differences between two plans that matter to a comparison of their runs.
 
-use crate::PlanRecord;
+use crate::{LoadRecord, PlanRecord};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,7 +8,15 @@ use toml_edit::{DocumentMut, Item, TableLike, Value};
 
 /// Sections that decide what is measured; the others (name, thresholds, search, …) decide how it is
 /// judged.
-const MATTERS: [&str; 5] = ["target", "request", "connection", "tls", "load"];
+const MATTERS: [&str; 7] = [
+    "target",
+    "request",
+    "journey",
+    "replay",
+    "connection",
+    "tls",
+    "load",
+];
 
 /// Fields in these sections that do not matter: the seed of random numbers, and the address at
 /// which a built-in target happens to listen.
@@ -40,12 +48,25 @@ impl PlanDifference {
         PlanDifference::within(&MATTERS, &IGNORED, first, other)
     }
 
+    /// Lists the differences between runs that are repeats of one another: these have the same
+    /// content of each data file too. Runs of two nights may well send fresh rows.
+    #[must_use]
+    pub fn between_repeats(first: &PlanRecord, other: &PlanRecord) -> Vec<PlanDifference> {
+        let matters = [&MATTERS[..], &["data"]].concat();
+        PlanDifference::within(&matters, &IGNORED, first, other)
+    }
+
     /// Lists the differences between holds of two searches. The amount held is left out, since each
     /// search chooses it; the thresholds count, since they decide what a search finds.
     #[must_use]
     pub fn between_searches(first: &PlanRecord, other: &PlanRecord) -> Vec<PlanDifference> {
         let matters = [&MATTERS[..], &["thresholds"]].concat();
-        let ignored = [&IGNORED[..], &AMOUNTS].concat();
+        let mut ignored = [&IGNORED[..], &AMOUNTS].concat();
+        let is_closed = |plan: &PlanRecord| matches!(plan.load, LoadRecord::Closed { .. });
+        // Users who share connections are what a search of a closed loop varies.
+        if is_closed(first) && is_closed(other) {
+            ignored.push("load.users");
+        }
         PlanDifference::within(&matters, &ignored, first, other)
     }
 
@@ -140,7 +161,6 @@ fn table_fields(fields: &mut BTreeMap<String, String>, path: &str, table: &dyn T
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::LoadRecord;
 
     fn record(text: &str, digest: &str) -> PlanRecord {
         PlanRecord {
@@ -186,6 +206,27 @@ mod tests {
             ]
         );
         assert_eq!(between(first, first), [""; 0]);
+    }
+
+    #[test]
+    fn journeys_and_replays_are_loads_and_repeats_have_the_same_data() {
+        let journey = |rate: &str| format!("[[journey]]\nload = {{ rate = \"{rate}/s\" }}\n");
+        assert_eq!(
+            between(&journey("5"), &journey("50")),
+            ["journey[0].load.rate: \"5/s\" and \"50/s\""]
+        );
+        assert_eq!(
+            between("[replay]\nspeed = 1.0", "[replay]\nspeed = 4.0"),
+            ["replay.speed: 1.0 and 4.0"]
+        );
+        let [first, other] = ["aa", "bb"].map(|sha256| {
+            let data = format!("[data.users]\nfile = {{ sha256 = \"{sha256}\" }}\n");
+            record(&data, sha256)
+        });
+        assert_eq!(PlanDifference::between(&first, &other), []);
+        let repeats = PlanDifference::between_repeats(&first, &other);
+        let repeats: Vec<String> = repeats.iter().map(PlanDifference::display).collect();
+        assert_eq!(repeats, ["data.users.file.sha256: \"aa\" and \"bb\""]);
     }
 
     #[test]
@@ -237,6 +278,8 @@ mod tests {
             between(hold(100, 0), hold(100, 9)),
             ["thresholds.errors.count: \"<= 0\" and \"<= 9\""]
         );
+        let users = |users: u32| record(&format!("[load]\nusers = {users}\n"), &users.to_string());
+        assert_eq!(between(users(10), users(20)), [""; 0]);
     }
 
     #[test]

@@ -141,6 +141,13 @@ fn refused_and_resumed() -> Tried {
     });
     std::fs::write(&plan_file, &plan).unwrap();
     let result = result.and_then(|()| other_versions(&field, &folder));
+    let result = result.and_then(|()| {
+        let local = field.resume(&folder, &["--local"]).wait();
+        refused(
+            &local,
+            &["agents joined from elsewhere", "leave --local out"],
+        )
+    });
     let resumed = field.resume(&folder, &[]).wait();
     result?;
     let counts = (document(&folder).measured.operations.ok, field.requests());

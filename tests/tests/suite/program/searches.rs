@@ -236,3 +236,19 @@ fn search_without_one_of_its_local_agents_ends_and_its_hold_does_not_count() {
         "{search:?}"
     );
 }
+
+#[test]
+fn search_whose_first_hold_was_cut_goes_on_with_as_many_agents() {
+    let bench = Bench::new(RATE);
+    let first = bench.start("1");
+    let _agent = bench.join("one");
+    bench.wait_for("01-");
+    first.signal("KILL");
+    let _ = first.end();
+    let runs = bench.folder.run_folder();
+    let resume = ["start", "--agents", "2", "--resume", runs.to_str().unwrap()];
+    let output = bench.folder.run(&resume);
+    assert_code(&output, 4);
+    let said = told(&output);
+    assert!(said.contains("was made with --agents 1"), "{said}");
+}
