@@ -19,6 +19,8 @@ const STOP_NOW_MAX: Duration = Duration::from_secs(3);
 #[derive(Debug)]
 pub(super) struct RunCourse {
     run: RunModel,
+    /// Whether another coordinator began it, and its agents may have fired.
+    is_taken_up: bool,
     stopping: Stopping,
     /// When to stop waiting, whatever happens next.
     deadline: Option<FleetTime>,
@@ -72,6 +74,7 @@ impl RunCourse {
     /// left of it.
     pub(super) fn of_remote_agents(past: RunModel) -> RunCourse {
         RunCourse {
+            is_taken_up: past.start_at().is_some(),
             run: past,
             stopping: Stopping::NotAsked,
             deadline: None,
@@ -100,6 +103,7 @@ impl RunCourse {
     /// Ends the course, and returns the run's outcome.
     pub(super) fn end(mut self) -> CourseEnd {
         self.ending.has_begun = self.run.has_begun();
+        self.ending.was_stopped = self.is_taken_up && self.run.was_stopped();
         if !self.ending.has_begun {
             self.ending.problems.append(&mut self.before_start);
         }
@@ -271,8 +275,9 @@ impl RunCourse {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample_run::end_of;
-    use control::{AgentFacts, AgentId};
+    use crate::sample_run::{end_of, start_events};
+    use analysis::RunState;
+    use control::{AgentFacts, AgentId, EndCause};
     use proto::Bytes;
     use std::os::unix::process::ExitStatusExt as _;
     use std::process::ExitStatus;
@@ -294,6 +299,34 @@ mod tests {
         let agents = ["a", "b"].map(facts).to_vec();
         course.event(&RunEvent::Assembled { agents }, now);
         course
+    }
+
+    #[test]
+    fn run_that_the_coordinator_before_stopped_is_not_complete() {
+        let now = FleetTime(1);
+        let agents = ["a", "b"].map(facts).to_vec();
+        let mut past = RunModel::default();
+        for event in start_events(agents, now, Duration::ZERO) {
+            past.take(&event, now);
+        }
+        let stopped = RunEvent::Ended {
+            agent: 0,
+            cause: EndCause::Stopped,
+            missing: Vec::new(),
+            figures: Bytes::new(),
+            clock: None,
+        };
+        for (first, expected) in [
+            (end_of(0), RunState::Complete),
+            (stopped, RunState::Interrupted),
+        ] {
+            let mut course = RunCourse::of_remote_agents(past.clone());
+            let outcome = RunOutcome::Ran;
+            for event in [first, end_of(1), RunEvent::Done { outcome }] {
+                course.event(&event, now);
+            }
+            assert_eq!(course.end().ending.state(), expected);
+        }
     }
 
     /// A run whose two agents have begun and have delivered one interval each.

@@ -12,6 +12,8 @@ pub(super) struct RunEnding {
     pub(super) has_begun: bool,
     /// Whether the end was asked for.
     pub(super) is_interrupted: bool,
+    /// Whether the coordinator before this one had asked for the end.
+    pub(super) was_stopped: bool,
     /// Problems apart from the measurement, for the user.
     pub(super) problems: Vec<String>,
     /// Sentences for the result.
@@ -21,7 +23,8 @@ pub(super) struct RunEnding {
 impl RunEnding {
     /// The state that the result gets.
     pub(super) fn state(&self) -> RunState {
-        match (self.has_begun, self.is_interrupted, self.outcome) {
+        let is_cut = self.is_interrupted || self.was_stopped;
+        match (self.has_begun, is_cut, self.outcome) {
             (true, true, _) => RunState::Interrupted,
             (true, false, Some(RunOutcome::Ran)) => RunState::Complete,
             _ => RunState::Incomplete,

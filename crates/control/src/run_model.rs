@@ -5,7 +5,7 @@ use crate::monitor_record::MonitorRecord;
 use crate::run_agent::RunAgent;
 use crate::share_ledger::ShareLedger;
 use crate::upload_id::UploadId;
-use crate::{AgentFacts, AgentId, FleetTime, Observer, RunEvent, RunOutcome};
+use crate::{AgentFacts, AgentId, EndCause, FleetTime, Observer, RunEvent, RunOutcome};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -246,6 +246,14 @@ impl RunModel {
     #[must_use]
     pub fn is_superseded(&self) -> bool {
         self.is_superseded
+    }
+
+    /// Whether an agent that was not given up was told to end before its plan did.
+    #[must_use]
+    pub fn was_stopped(&self) -> bool {
+        let is_stopped =
+            |agent: &RunAgent| agent.loss().is_none() && agent.end() == Some(&EndCause::Stopped);
+        self.agents.iter().any(is_stopped)
     }
 
     /// An agent's index by its name.
