@@ -79,6 +79,17 @@ enum JobStage<'c> {
     Over,
 }
 
+impl JobStage<'_> {
+    /// Whether a search has runs left to make.
+    fn has_more(&self) -> bool {
+        match self {
+            JobStage::Searching(steps) => steps.has_more(),
+            JobStage::Scaling(steps) => steps.has_more(),
+            _ => false,
+        }
+    }
+}
+
 impl<'c> Job<'c> {
     /// A job that makes the runs of a file.
     pub(crate) fn new(setup: JobSetup<'c>) -> Job<'c> {
@@ -312,10 +323,10 @@ impl<'c> Job<'c> {
     }
 
     fn end_with(&mut self, standing: JobStanding) {
+        let has_more = !self.schedule.is_empty() || self.stage.has_more();
         self.outcome.add(standing);
         self.stage = JobStage::Over;
         self.actions.push_back(JobAction::ShowSearch(None));
-        let has_more = !self.schedule.is_empty() || self.setup.campaign.search().is_some();
         if self.lacks_agents && has_more {
             self.outcome.obstacle = Some(JobObstacle::LostAgent);
             let line = "an agent of this machine ended, and no further run can be made without it";

@@ -91,6 +91,11 @@ impl<'c> CapacitySteps<'c> {
         StepDemand::Find(RunName::Exact(hold_folder(hold)))
     }
 
+    /// Whether the search asks for another hold.
+    pub(super) fn has_more(&self) -> bool {
+        matches!(self.search.next(), SearchAction::Hold(_))
+    }
+
     /// Takes what became of the last demand.
     pub(super) fn take(
         &mut self,

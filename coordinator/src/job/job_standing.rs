@@ -57,6 +57,15 @@ impl JobStanding {
         missed.map_or(standing, |missed| missed.max(standing))
     }
 
+    /// How a run stands by its operations alone, whatever its thresholds and its verdict.
+    pub(crate) fn of_operations(document: &Document, rules: ResultRules) -> JobStanding {
+        let has_errors = document.measured.operations.errors > 0;
+        match document.has_no_success() || (rules.fail_on_error && has_errors) {
+            true => JobStanding::Missed,
+            false => JobStanding::Held,
+        }
+    }
+
     /// The standing for a code of `analysis`.
     pub(crate) fn from_code(code: u8) -> JobStanding {
         match code {

@@ -217,6 +217,24 @@ fn lost_agent_of_this_machine_ends_a_campaign_after_the_run_is_reported() {
 }
 
 #[test]
+fn agent_of_this_machine_that_is_lost_in_the_last_run_of_a_search_is_no_failure() {
+    for plan in [USERS, AGENTS] {
+        let (words, _) = play(plan, false, &[]);
+        let last = words.iter().rfind(|word| word.starts_with("begin"));
+        let (again, ended) = play(plan, false, &[(last.unwrap(), Fate::LostAgent)]);
+        assert_eq!(again, words);
+        assert_eq!(ended, outcome(JobStanding::Held));
+    }
+}
+
+#[test]
+fn numbers_of_agents_are_compared_whatever_the_thresholds() {
+    let plan = format!("{AGENTS}\nthresholds = {{ 'errors.count' = '<= 0' }}");
+    let (_, ended) = play(&plan, false, &[("begin 02-agents", Fate::Missed)]);
+    assert_eq!(ended, outcome(JobStanding::Held));
+}
+
+#[test]
 fn run_counts_whatever_failed_beside_it_and_none_follows() {
     for (plan, run, report) in [
         (FOUR, "begin 01-a-1", "report made"),

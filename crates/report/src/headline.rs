@@ -5,8 +5,8 @@ use crate::content::JourneyRates;
 use crate::style::Paint;
 use analysis::human::{counted, number, share};
 use analysis::{
-    CampaignDocument, Document, LoadRecord, RunState, SearchAnswer, VariantSearch, Verdict,
-    has_many_errors, has_two_limits, shares_full_machine,
+    CampaignDocument, Document, LoadRecord, RunState, SearchAnswer, VariantScaling, VariantSearch,
+    Verdict, has_many_errors, has_two_limits, shares_full_machine,
 };
 
 /// Between the parts of a headline.
@@ -43,6 +43,7 @@ pub fn campaign_headline(campaign: &CampaignDocument) -> String {
         state(campaign.state),
         (made > 0).then(|| counted(made as u64, "run")),
         searched(&campaign.searches),
+        series_of_agents(&campaign.scalings),
         thresholds(failed, judged.count()),
         limits,
     ];
@@ -61,6 +62,19 @@ fn searched(searches: &[VariantSearch]) -> Option<String> {
         (Some(passed), _) => format!("{} passed", search.bounds.amount().display(passed)),
         (None, SearchAnswer::BelowFrom { .. }) => "no load passed".to_owned(),
         (None, _) => "no hold counts".to_owned(),
+    })
+}
+
+/// Where throughput stopped rising as agents were added; of several series, how many they are.
+fn series_of_agents(scalings: &[VariantScaling]) -> Option<String> {
+    let stops_at = match scalings {
+        [] => return None,
+        [one] => one.scaling.stops_at,
+        several => return Some(format!("{} series of agents", several.len())),
+    };
+    Some(match stops_at {
+        Some(agents) => format!("stops rising at {}", counted(u64::from(agents), "agent")),
+        None => "no stop was seen".to_owned(),
     })
 }
 

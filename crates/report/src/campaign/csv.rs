@@ -61,7 +61,18 @@ fn run(run: &RunSummary) -> Vec<Line> {
             "ns",
         ),
     ];
-    each(&at, &values)
+    let mut lines = each(&at, &values);
+    mark_bound(
+        &mut lines,
+        "response_time_p50",
+        run.response_time_p50_at_least,
+    );
+    mark_bound(
+        &mut lines,
+        "response_time_p99",
+        run.response_time_p99_at_least,
+    );
+    lines
 }
 
 fn comparison(comparison: &Comparison) -> Vec<Line> {
@@ -203,7 +214,18 @@ fn hold(step: &HoldRecord, at: &Line) -> Vec<Line> {
         ("errors", Some(figures.errors as f64), "count"),
         ("busiest_worker", figures.busiest_worker_share, "share"),
     ];
-    each(&at, &values)
+    let mut lines = each(&at, &values);
+    mark_bound(
+        &mut lines,
+        "response_time_p50",
+        figures.response_time_p50_at_least,
+    );
+    mark_bound(
+        &mut lines,
+        "response_time_p99",
+        figures.response_time_p99_at_least,
+    );
+    lines
 }
 
 fn capacity(row: &CapacityRow) -> Vec<Line> {
@@ -264,7 +286,21 @@ fn agents(row: &ScalingRow, variant: &str, repeat: u32) -> Vec<Line> {
         ("busiest_worker", row.busiest_worker_share, "share"),
         ("server_cpus", row.server_cpus, "count"),
     ];
-    each(&at, &values)
+    let mut lines = each(&at, &values);
+    mark_bound(
+        &mut lines,
+        "response_time_p99",
+        row.response_time_p99_at_least,
+    );
+    lines
+}
+
+/// Says of a figure, where it is so, that it is a lower bound.
+fn mark_bound(lines: &mut [Line], name: &str, at_least: bool) {
+    let figures = lines
+        .iter_mut()
+        .filter(|line| at_least && line.name == name);
+    figures.for_each(|line| line.remark.push_str("; at_least"));
 }
 
 fn each(at: &Line, values: &[(&str, Option<f64>, &'static str)]) -> Vec<Line> {

@@ -19,6 +19,20 @@ fn campaign_renders_in_every_format_as_agreed() {
 }
 
 #[test]
+fn lower_bounds_are_told_in_csv() {
+    let mut campaign = campaign();
+    campaign.runs[0].response_time_p99_at_least = true;
+    let text = Format::Csv.render_campaign(&campaign, Style::PLAIN);
+    let mut p99 = text
+        .lines()
+        .filter(|line| line.contains("response_time_p99,"));
+    assert!(
+        p99.next().is_some_and(|line| line.ends_with("; at_least")),
+        "{text}"
+    );
+}
+
+#[test]
 fn what_differs_from_a_baseline_is_a_table_with_the_noise() {
     let mut campaign = campaign();
     campaign.capacities.clear(); // they belong to the searches
@@ -26,15 +40,22 @@ fn what_differs_from_a_baseline_is_a_table_with_the_noise() {
 }
 
 #[test]
-fn headline_of_a_search_says_what_passed() {
+fn headline_of_a_search_says_what_was_found() {
     let mut campaign = campaign();
     campaign.runs.clear();
     campaign.limits.clear();
     campaign.searches.truncate(1);
+    let scalings = std::mem::take(&mut campaign.scalings);
     assert_eq!(report::campaign_headline(&campaign), "320 users passed");
     campaign.searches[0].search.answer = None;
     campaign.state = RunState::Interrupted;
     assert_eq!(report::campaign_headline(&campaign), "interrupted");
+    campaign.scalings = scalings;
+    let stopped = "interrupted · stops rising at 3 agents";
+    assert_eq!(report::campaign_headline(&campaign), stopped);
+    campaign.scalings[0].scaling.stops_at = None;
+    let rising = "interrupted · no stop was seen";
+    assert_eq!(report::campaign_headline(&campaign), rising);
 }
 
 #[test]
