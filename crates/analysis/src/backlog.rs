@@ -90,13 +90,24 @@ impl Backlog {
         // The difference is journeys under way whether operations or journeys are counted.
         let due = (load.due_late as f64 / load.operations_each).round() as u64;
         let ended = due.saturating_add(load.ended_late);
-        Backlog {
+        let mut backlog = Backlog {
             due,
             ended: ended.saturating_sub(load.due_late),
             at_end: load.at_end,
             noise: part_growth::chance(due as f64, seconds.is_even()),
-            parts: load_part::parts(load, &seconds),
-        }
+            parts: Vec::new(),
+        };
+        backlog.parts = if seconds.is_empty() {
+            vec![load_part::second_half(
+                load,
+                due,
+                backlog.growth(),
+                backlog.noise,
+            )]
+        } else {
+            load_part::parts(load, &seconds)
+        };
+        backlog
     }
 
     /// Returns by how many operations it grew in the second half.

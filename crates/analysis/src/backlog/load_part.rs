@@ -129,6 +129,26 @@ pub(super) fn parts(load: &OfferedLoad<'_>, seconds: &LoadSeconds) -> Vec<LoadPa
     parts.collect()
 }
 
+/// Judges the second half of a measured part in which no second begins. If its backlog grew, that
+/// may be a queue, or answers that take longer than the part.
+pub(super) fn second_half(load: &OfferedLoad<'_>, due: u64, growth: u64, chance: f64) -> LoadPart {
+    let (outcome, needed_ns) = if growth as f64 <= chance {
+        (LoadOutcome::Carried, None)
+    } else {
+        (LoadOutcome::TooShort, Some((NEEDED_MIN_S * SECOND) as u64))
+    };
+    LoadPart {
+        from_ns: load.from_ns.saturating_add(load.length_ns / 2),
+        to_ns: load.from_ns.saturating_add(load.length_ns),
+        due,
+        growth: growth as f64,
+        chance,
+        outcome,
+        needed_ns,
+        ..LoadPart::default()
+    }
+}
+
 /// Splits the measured part by the plan's stages.
 fn stretches(load: &OfferedLoad<'_>) -> Vec<Stretch> {
     let (from_ns, to_ns) = (load.from_ns, load.from_ns.saturating_add(load.length_ns));

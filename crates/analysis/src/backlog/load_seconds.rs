@@ -78,6 +78,11 @@ impl LoadSeconds {
         }
     }
 
+    /// Returns whether no second begins in the measured part.
+    pub(super) fn is_empty(&self) -> bool {
+        self.seconds.is_empty()
+    }
+
     /// Returns whether arrivals follow a schedule without randomness.
     pub(super) fn is_even(&self) -> bool {
         self.is_even

@@ -258,12 +258,17 @@ fn too_short_in_words(part: &LoadPart, unit: &str) -> String {
         ),
         _ => String::new(),
     };
+    let answered = if part.under_way > 0.0 {
+        let mean = human::time(part.mean_response_ns());
+        format!("were due, and answered after {mean} on average{slower}")
+    } else {
+        let ended = (part.due as f64 - part.growth).max(0.0);
+        format!("were due and {ended:.0} ended")
+    };
     format!(
-        "too short to tell whether the load was carried: {} {} {unit}s were due, and answered \
-         after {} on average{slower}",
+        "too short to tell whether the load was carried: {} {} {unit}s {answered}",
         in_seconds(part),
-        part.due,
-        human::time(part.mean_response_ns())
+        part.due
     )
 }
 

@@ -203,6 +203,38 @@ impl Queue {
     }
 }
 
+#[test]
+fn part_within_one_second_is_judged_by_its_halves() {
+    let row = Row {
+        seconds: 1,
+        ended: 600,
+        response_time_count: 900,
+        ..Row::default()
+    };
+    let series = Series {
+        row_seconds: 1,
+        rows: vec![row],
+        end_ns: None,
+    };
+    let plan = PlanRecord::new(&scene::plan(scene::OPEN, "", ""), String::new());
+    let outcome = |ended_late| {
+        let load = OfferedLoad {
+            plan: &plan,
+            series: &series,
+            from_ns: 500_000_000,
+            length_ns: 400_000_000,
+            due_late: 200,
+            ended_late,
+            at_end: 300,
+            not_sent: 0,
+            operations_each: 1.0,
+        };
+        Backlog::judge(&load).outcome()
+    };
+    assert_eq!(outcome(50), LoadOutcome::TooShort);
+    assert_eq!(outcome(195), LoadOutcome::Carried);
+}
+
 fn fifo(arrivals: &[f64], work: &[f64], servers: usize) -> Vec<f64> {
     let mut free = vec![0.0; servers];
     let ends = arrivals.iter().zip(work).map(|(&at, &work)| {
