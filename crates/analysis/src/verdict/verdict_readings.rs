@@ -9,7 +9,7 @@ use super::{
     RuleBound, RuleId, RuleReading, client, errors_by_load, faults, load, network, path,
     plan_limit, server,
 };
-use crate::{Document, MachineRole};
+use crate::{Document, MachineResult, MachineRole};
 
 /// A single fault is one too many.
 const ANY: RuleBound = RuleBound::new("any", &[]);
@@ -62,7 +62,10 @@ impl VerdictReadings {
             MonitorsSaw::OtherSeconds
         } else if monitors.is_empty() {
             MonitorsSaw::Nothing
-        } else if !speaks(&server) && server::saw_room(&monitors) {
+        } else if !speaks(&server)
+            && monitors.len() == all_monitors(document).count()
+            && server::saw_room(&monitors)
+        {
             MonitorsSaw::Room
         } else {
             MonitorsSaw::NoRoom
@@ -152,11 +155,14 @@ fn of_faults(rule: RuleId, faults: Vec<String>) -> Vec<RuleReading> {
     readings.collect()
 }
 
+fn all_monitors(document: &Document) -> impl Iterator<Item = &MachineResult> {
+    let machines = document.machines.iter();
+    machines.filter(|machine| machine.role == MachineRole::Monitor)
+}
+
 /// Returns the machines that monitors watched, in these seconds.
 fn monitors<'a>(document: &'a Document, seconds: &CountedSeconds) -> Vec<Watched<'a>> {
-    let machines = document.machines.iter();
-    let monitors = machines.filter(|machine| machine.role == MachineRole::Monitor);
-    let watched = monitors.filter_map(|machine| {
+    let watched = all_monitors(document).filter_map(|machine| {
         let rows = seconds.rows(&machine.rows);
         let who = format!("monitor {}", machine.name);
         (!rows.is_empty()).then(|| Watched {

@@ -734,6 +734,13 @@ fn target_is_settled_when_its_median_is_near_the_usual() {
     ] {
         assert_eq!(search.record().is_settled(p50_ns), settled, "{p50_ns}");
     }
+    // A look at journeys has first steps alone, which take longer.
+    let mut search = rates(100.0, 1000.0);
+    search.look_at_rest(Some(60_000_000));
+    let mut usual = passed(400.0);
+    usual.figures.response_time_p50_ns = Some(20_000_000);
+    search.take(usual);
+    assert!(search.record().is_settled(60_000_000));
 }
 
 mod simulated {

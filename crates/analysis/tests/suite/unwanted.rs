@@ -323,6 +323,12 @@ fn room_is_claimed_by_whoever_saw_the_server_alone() {
     let mut document = with_monitor(crate::limits::overloaded(), &idle());
     document.machines[2].rows.truncate(4);
     assert!(!judged(&document).1.contains(claim));
+    // Nothing is known of a second machine of the server.
+    let one = with_monitor(crate::limits::overloaded(), &idle());
+    let mut document = with_monitor(one, &idle());
+    assert!(judged(&document).1.contains(claim));
+    document.machines[3].rows.clear();
+    assert!(!judged(&document).1.contains(claim));
 }
 
 #[test]
