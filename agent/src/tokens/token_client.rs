@@ -9,7 +9,7 @@ use hyper::client::conn::http1::handshake;
 use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue, LOCATION};
 use hyper::{Request, Response, body::Incoming};
 use hyper_util::rt::TokioIo;
-use plan::{Host, Plan, Scheme, TokenRequest, Url};
+use plan::{Host, Plan, Scheme, SecretTexts, TokenRequest, Url};
 use rustls::ClientConfig;
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::ServerName;
@@ -33,8 +33,8 @@ pub(super) struct TokenClient {
     url: Url,
     body: Secret<String>,
     basic: Option<Secret<String>>,
-    /// No message has it, even if the server's does.
-    secret: Secret<String>,
+    /// No message has one of these, even if the server's does.
+    secrets: SecretTexts,
     /// Where it may connect to; `None` for anywhere.
     policy: Option<Policy>,
     /// `None` for plain HTTP.
@@ -53,10 +53,12 @@ impl TokenClient {
             Scheme::Http => None,
             Scheme::Https => Some(TlsConnector::from(Arc::new(client_config(plan)?))),
         };
+        let mut secrets = SecretTexts::from_variables(plan);
+        secrets.add(None, request.secret_text().reveal());
         Ok(TokenClient {
             body: request.body(),
             basic: request.basic(),
-            secret: request.secret_text(),
+            secrets,
             policy: policy.cloned(),
             tls,
             url,
@@ -69,8 +71,8 @@ impl TokenClient {
         let within = FETCH_MAX.as_secs();
         let fetched = fetched.unwrap_or_else(|_| Err(format!("gave no token within {within} s")));
         fetched.map_err(|why| {
-            // A server may repeat what it was asked with.
-            format!("{} {why}", self.url).replace(self.secret.reveal(), "***")
+            // A server may repeat what it was asked with, and what it says is cut.
+            self.secrets.mask(&format!("{} {why}", self.url), true)
         })
     }
 

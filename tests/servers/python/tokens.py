@@ -4,7 +4,7 @@ no more are given. The client is "load"; its secret is "p1anted secret+1", perce
 standard says. Writes a line for each answer to FILE: the path, the status, and which token came
 (0 for none), and for a token that is given the calendar's milliseconds at which it was asked for.
 /basic and /body take the client's proof there only; /hang, /html, /big, /moved and
-/spent answer as a token server should not."""
+/spent answer as a token server should not; /tenant repeats the parameter of this name."""
 
 import base64
 import http.server
@@ -44,6 +44,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.answer(302, b"", headers={"location": "http://elsewhere.test/token"})
         elif self.path == "/spent":
             self.grant("t", 0)
+        elif self.path == "/tenant":
+            self.refuse(400, "invalid_request", f"no {form['tenant'][0]}")
         elif form.get("grant_type") != ["client_credentials"]:
             self.refuse(400, "unsupported_grant_type", "only client_credentials")
         elif self.proof(form) != (CLIENT, SECRET):

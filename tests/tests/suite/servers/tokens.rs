@@ -389,11 +389,16 @@ fn run_does_not_begin_without_its_token() {
         ),
         ("spent", "", "sent a token that has expired already"),
         ("hang", "", "gave no token within 10 s"),
-        ("body", "", "answered 401: invalid_client (not ***)"),
+        ("body", "", "answered 401: invalid_client (not (not saved))"),
         (
             "basic",
             ", client_auth = \"body\"",
-            "answered 401: invalid_client (not ***)",
+            "answered 401: invalid_client (not (not saved))",
+        ),
+        (
+            "tenant",
+            ", parameters.tenant = \"{client_secret}-2\"",
+            "answered 400: invalid_request (no (not saved)-2)",
         ),
         (
             "basic",
