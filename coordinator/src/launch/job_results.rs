@@ -22,6 +22,13 @@ pub(super) enum JobResults<'r> {
 }
 
 impl<'r> JobResults<'r> {
+    /// Lets `latest` lead to the run before again, since this one is not made.
+    pub(super) fn leave(&self) {
+        if let JobResults::Single(single) = self {
+            single.latest.iter().for_each(|latest| latest.put_back());
+        }
+    }
+
     /// Creates the folder that is asked for, unless an existing one is `resumed`.
     pub(super) fn create(
         request: &'r StartRequest,

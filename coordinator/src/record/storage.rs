@@ -31,7 +31,9 @@ pub(crate) enum GivenUp {
 impl GivenUp {
     fn in_words(self) -> &'static str {
         match self {
-            GivenUp::Kept => "agents keep what is not stored; make room, and go on by --resume",
+            GivenUp::Kept => {
+                "agents on other machines keep what is not stored; make room, and go on by --resume"
+            }
             GivenUp::Released => "nothing of the run is stored any more",
             GivenUp::Logged => "make room, and write the files again by report --remake",
         }
@@ -293,6 +295,7 @@ mod tests {
         let line = news.line(Some(&trouble(Some(GivenUp::Kept)))).unwrap();
         assert!(
             line.starts_with("gave up storing after 0 s: run.log: no space left on device; agents")
+                && line.contains("on other machines")
                 && line.contains("--resume"),
             "{line}"
         );

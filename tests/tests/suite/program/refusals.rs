@@ -320,3 +320,13 @@ fn chain_is_taken_whose_issuer_says_what_we_do_not_know() {
     let output = folder.run(&["check", "plan.toml"]);
     assert_code(&output, 0);
 }
+
+#[test]
+fn run_whose_host_cannot_start_leaves_no_link() {
+    let folder = Folder::with_plan(REMOTE);
+    let start = ["start", "--listen", "127.0.0.1:0"];
+    let output =
+        folder.run(&[&start[..], &["--token-file", "nowhere/token", "plan.toml"]].concat());
+    assert_code(&output, 4);
+    assert!(!folder.path().join("runs/latest").is_symlink());
+}
