@@ -1,5 +1,4 @@
-//! The cookies of one journey (RFC 6265). All of a journey's requests go to one host, so a cookie
-//! needs no domain once it has been accepted.
+//! The cookies of one journey (RFC 6265), whose requests may name different hosts.
 
 use std::cmp::Reverse;
 use std::time::{Duration, UNIX_EPOCH};
@@ -18,6 +17,10 @@ struct Cookie {
     name: Vec<u8>,
     value: Vec<u8>,
     path: Vec<u8>,
+    /// The host that set it, or the domain that it names; lower case.
+    host: Vec<u8>,
+    /// Whether it also goes to hosts below that.
+    has_domain: bool,
     is_secure: bool,
     /// Seconds since 1970; `None` if it lasts as long as the journey.
     expires_at: Option<u64>,
@@ -71,10 +74,14 @@ impl CookieJar {
             Some(path) if path.starts_with(b"/") => path,
             _ => default_path(scope.target),
         };
+        let domain = attributes.domain;
+        let domain = domain.map(|domain| domain.strip_prefix(b".").unwrap_or(domain));
         let cookie = Cookie {
             name: name.to_vec(),
             value: value.to_vec(),
             path: path.to_vec(),
+            host: domain.unwrap_or(scope.host.as_bytes()).to_ascii_lowercase(),
+            has_domain: domain.is_some(),
             is_secure: attributes.is_secure,
             expires_at: attributes.expires_at(scope.now),
         };
@@ -82,7 +89,9 @@ impl CookieJar {
     }
 
     fn keep(&mut self, cookie: Cookie, now: u64) {
-        let is_same = |other: &Cookie| other.name == cookie.name && other.path == cookie.path;
+        let is_same = |other: &Cookie| {
+            (&other.name, &other.host, &other.path) == (&cookie.name, &cookie.host, &cookie.path)
+        };
         let place = self.0.iter().position(is_same);
         match (place, cookie.is_over(now)) {
             (Some(place), true) => drop(self.0.remove(place)),
@@ -109,6 +118,7 @@ impl CookieJar {
         let fits = |cookie: &&Cookie| {
             (scope.is_secure || !cookie.is_secure)
                 && !cookie.is_over(scope.now)
+                && cookie.is_for(scope.host)
                 && matches_path(path, &cookie.path)
         };
         let mut cookies: Vec<&Cookie> = self.0.iter().filter(fits).collect();
@@ -127,6 +137,12 @@ impl CookieJar {
 }
 
 impl Cookie {
+    /// Whether it goes to this host (RFC 6265 §5.4).
+    fn is_for(&self, host: &str) -> bool {
+        let rest = host.as_bytes().strip_suffix(self.host.as_slice());
+        rest.is_some_and(|rest| rest.is_empty() || (self.has_domain && rest.ends_with(b".")))
+    }
+
     fn is_over(&self, now: u64) -> bool {
         self.expires_at.is_some_and(|at| at <= now)
     }
@@ -291,6 +307,24 @@ mod tests {
         ] {
             let line = sent(&[field], "/a");
             assert_eq!(line == "a=b", is_sent, "{field}: {line:?}");
+        }
+    }
+
+    #[test]
+    fn hosts_have_cookies_of_their_own() {
+        let at = |host| CookieScope { host, ..scope("/") };
+        let mut jar = CookieJar::default();
+        jar.set(b"s=1; Path=/", at("login.shop.test"));
+        jar.set(b"s=2; Path=/", at("www.shop.test"));
+        jar.set(b"all=3; Path=/; Domain=shop.test", at("www.shop.test"));
+        for (host, expected) in [
+            ("login.shop.test", "s=1; all=3"),
+            ("www.shop.test", "s=2; all=3"),
+            ("other.test", ""),
+        ] {
+            let mut line = Vec::new();
+            jar.put(at(host), &mut line);
+            assert_eq!(String::from_utf8(line).unwrap(), expected, "{host}");
         }
     }
 
