@@ -229,6 +229,13 @@ impl Journeys {
         self.walk(slot).map_or(0, Walk::bits)
     }
 
+    /// Puts off the next step of the slot's journey, if it has one.
+    pub(crate) fn put_off(&mut self, slot: u32, by_ns: u64) {
+        if let Some(walk) = self.walk(slot) {
+            walk.put_off(by_ns);
+        }
+    }
+
     /// The operation under way on `slot` has ended at `now`. A journey whose step failed has
     /// failed.
     pub(crate) fn end_step(

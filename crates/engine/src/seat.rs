@@ -213,6 +213,13 @@ impl SeatTable {
         }
     }
 
+    /// An operation of the seat has had its answer.
+    #[inline]
+    pub(crate) fn forget_failures(&mut self, seat: u32) {
+        let owner = self.owner(seat);
+        self.seats[owner as usize].failures = 0;
+    }
+
     /// Where the seat's connections go, by place among the target's destinations.
     #[inline]
     pub(crate) fn origin(&self, seat: u32) -> u16 {

@@ -118,6 +118,14 @@ impl Walk {
         self.state = WalkState::Due { at, step };
     }
 
+    /// Puts its next step off, which could not begin before its connection had ended.
+    pub(super) fn put_off(&mut self, by_ns: u64) {
+        if let WalkState::Due { at, .. } = &mut self.state {
+            *at = at.saturating_add(by_ns);
+            self.paused_ns = self.paused_ns.saturating_add(by_ns);
+        }
+    }
+
     /// Begins the step. Returns whether it is the first time.
     pub(super) fn begin(&mut self, step: StepAhead) -> bool {
         self.state = WalkState::UnderWay { step };

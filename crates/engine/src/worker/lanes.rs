@@ -5,6 +5,7 @@ use super::{Worker, WorkerPhase};
 use crate::connection::{Cancelled, RequestDeparture};
 use crate::connection_key::ConnectionKey;
 use crate::lane_event::LaneEvent;
+use crate::live_operation::AttemptState;
 use crate::seat::{Opener, SeatRole};
 use measure::{CellId, Failure, FailureStage, Kind, OperationEnd};
 
@@ -170,6 +171,7 @@ impl Worker {
             let id = connection.id();
             self.ledger.recorder.end_awaited(id, waited, false);
         }
+        self.put_off_step(seat, waited);
         self.give_up(seat);
         self.go_on(self.seats.of_seat(seat).start, now);
     }
@@ -232,7 +234,10 @@ impl Worker {
 
     /// The slot's operation waits to be sent again, and no longer for leave to send its body.
     pub(super) fn await_lane(&mut self, slot: u32) {
-        if let Some(operation) = self.seats.operation(slot) {
+        // One that opens its connection has the time-out of that.
+        if let Some(operation) = self.seats.operation(slot)
+            && matches!(operation.attempt.state, AttemptState::Waiting)
+        {
             let tried_at = operation.attempt.tried_at;
             let since = self.requests.timeout_from(operation, tried_at);
             self.deadlines.await_answer(slot, since);

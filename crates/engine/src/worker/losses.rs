@@ -301,6 +301,7 @@ impl Worker {
         if let Some((id, waited)) = waited {
             self.connection_timers.clear(seat);
             self.ledger.recorder.end_awaited(id, waited, true);
+            self.put_off_step(seat, waited);
         }
         self.on_idle_lost(seat, waited.is_some(), now);
     }

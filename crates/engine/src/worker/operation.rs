@@ -11,7 +11,7 @@ use crate::live_operation::{AttemptState, Early, LiveOperation, Trial};
 use crate::request::Http1Request;
 use crate::response::ReceivedResponse;
 use crate::script::NextStep;
-use crate::seat::SeatRole;
+use crate::seat::{Opener, SeatRole};
 use crate::values::Values;
 use measure::{CellId, Failure, FailureStage, Kind, OperationEnd, Period};
 use plan::Close;
@@ -106,7 +106,7 @@ impl Worker {
     pub(super) fn succeed(&mut self, slot: u32, end: OperationEnd, now: u64) {
         self.record(slot, end, now);
         let seat = self.seats.seat_of(slot);
-        self.seats.seat(seat).failures = 0;
+        self.seats.forget_failures(seat);
         let connection = self.seats.connection(seat);
         let after = connection.map_or(AfterAnswer::Stays, |connection| {
             connection.after_answer(self.rules.close)
@@ -238,6 +238,10 @@ impl Worker {
             },
         };
         if self.phase != WorkerPhase::Firing {
+            return;
+        }
+        // Its pause is that after the failed opening.
+        if self.seats.seat(seat).opener == Opener::BacksOff(slot) {
             return;
         }
         match self.script.after(&mut self.random) {

@@ -47,7 +47,7 @@ impl Worker {
             connection.operation_ended(|| ending(operation, OperationEnd::Ok, now));
         }
         operation.redirect(hop, stays, now);
-        self.seats.seat(seat).failures = 0;
+        self.seats.forget_failures(seat);
         match after {
             AfterAnswer::Stays => {}
             AfterAnswer::Gone => self.seats.seat(seat).connection = None,
@@ -106,6 +106,11 @@ impl Worker {
         };
         if self.has_users() && self.seats.seat(home).opener == Opener::Nobody {
             let first = self.seats.of_seat(home).start;
+            // The redirect was an answer: what counts is how often the other origin failed.
+            let abroad = self.seats.seat(seat);
+            let failures = abroad.failures;
+            abroad.failures += 1;
+            self.seats.seat(home).failures = failures;
             self.back_off(first + self.seats.lane_of(slot), id, now);
         }
     }

@@ -313,14 +313,13 @@ impl Worker {
             end => end,
         };
         self.record(slot, end, now);
-        self.seats.seat(seat).failures = 0;
+        self.seats.forget_failures(seat);
         let connection = self.seats.connection(seat);
         match connection.map(|connection| connection.end_socket(lane)) {
             Some(Cancelled::Lane) => self.send_with_frames(seat),
             Some(Cancelled::Connection) | None => self.close(seat),
         }
+        // The connection is left as it is: the read that ended this one may have ended others.
         self.go_on(slot, now);
-        let seat = self.set_aside_if_draining(seat);
-        self.close_if_over(seat);
     }
 }

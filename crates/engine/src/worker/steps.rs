@@ -50,6 +50,18 @@ impl Worker {
         }
     }
 
+    /// The seat waited so long for the end of its connection, which is in no response time: its
+    /// journey's next step is due that much later. Steps of journeys that share connections went
+    /// over others meanwhile.
+    #[cold]
+    pub(super) fn put_off_step(&mut self, seat: u32, waited: u64) {
+        let slot = self.seats.of_seat(seat).start;
+        let is_own = !self.has_pool();
+        if let Some(journeys) = self.journeys.as_mut().filter(|_| is_own) {
+            journeys.put_off(slot, waited);
+        }
+    }
+
     /// When the next step of the slot's journey is due, if there is one.
     #[inline(always)]
     pub(super) fn step_due_at(&self, slot: u32) -> Option<u64> {

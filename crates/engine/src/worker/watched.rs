@@ -46,7 +46,7 @@ impl Worker {
         let end = self.end_watch(slot, fault, at);
         let now = self.clock.now();
         self.record(slot, end, now);
-        self.seats.seat(seat).failures = 0;
+        self.seats.forget_failures(seat);
         match cancelled {
             Cancelled::Connection => self.close(seat),
             // The reset is sent when all that was read has been acted on.

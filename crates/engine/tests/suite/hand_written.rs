@@ -760,3 +760,30 @@ fn http2_users_whose_connections_fail_at_once_wait_and_end() {
     );
     assert!(counters.connections.back_offs > 0);
 }
+
+#[test]
+fn waits_for_an_end_are_in_no_time_of_the_next_step() {
+    let server = listen(|mut client| {
+        let _ = client.read(&mut [0; 512]);
+        let _ = client.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+        std::thread::sleep(Duration::from_millis(1_500));
+    });
+    for load in ["connections = 1", "rate = \"2/s\", max_connections = 9"] {
+        let plan = format!(
+            "name = \"t\"\ntarget.url = \"http://{server}/\"\nrequest = [{{ name = \"a\" }}]\n\
+             journey = {{ steps = [\"a\", \"a\", \"a\"] }}\n\
+             connection = {{ requests = 1, close = \"server\" }}\n\
+             load = {{ {load}, journeys = 2 }}\n"
+        );
+        let outcome = run(parse(&plan, None));
+        let waited_ns = outcome.measured().connections.end_wait_ns;
+        assert!(waited_ns > 3_000_000_000, "{load}: {waited_ns}");
+        let cells = outcome.sum.cells.values();
+        let times = cells.flat_map(|cell| cell.response_times.values());
+        let worst = times.map(|times| times.max).max();
+        assert!(
+            worst.is_some_and(|worst| worst < 1_400_000_000),
+            "{load}: {worst:?}"
+        );
+    }
+}

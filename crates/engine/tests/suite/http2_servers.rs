@@ -356,3 +356,22 @@ fn floods_end_their_connection_under_a_name() {
         );
     }
 }
+
+#[test]
+fn sockets_that_end_with_their_connection_each_have_their_code() {
+    // It opens sockets (RFC 8441 §3).
+    let server = serving(frame(SETTINGS, 0, 0, &[0, 8, 0, 0, 0, 1]), |_, id, _| {
+        if id == 1 {
+            return vec![];
+        }
+        let open = |id| frame(HEADERS, 0x04, id, &[0x88]);
+        let close = |id| frame(DATA, 0, id, &[0x88, 2, 0x03, 0xe9]);
+        let away = frame(GO_AWAY, 0, 0, &[0, 0, 0, 3, 0, 0, 0, 0]);
+        [open(1), open(3), away, close(1), close(3)].concat()
+    });
+    let sections = "connection = { http = \"2\", streams = 2, timeouts.request = \"2s\" }\n\
+                    request.websocket = { hold = \"1m\" }\n\
+                    load = { connections = 1, requests = 2 }";
+    let outcome = running(server, sections);
+    assert_eq!(failures(&outcome), [("websocket.close.1001".to_owned(), 2)]);
+}

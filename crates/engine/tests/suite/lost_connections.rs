@@ -3,8 +3,9 @@
 use crate::hand_written::{exchange, failures, listen, measured};
 use crate::http2_servers::{GO_AWAY, SETTINGS, answer, frame, serving};
 use crate::support::side_by_side;
+use rustix::net::{AddressFamily, SocketType, bind, ipproto, socket};
 use std::io::{Read as _, Write as _, copy};
-use std::net::{Shutdown, TcpStream};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -173,4 +174,71 @@ fn operation_that_waits_in_a_back_off_ends_after_the_load() {
     let counters = measured(&format!("http://{server}/"), sections, None);
     assert_eq!((counters.ok, counters.http2.sent_again), (1, 1));
     assert!(began.elapsed() < Duration::from_secs(5));
+}
+
+#[test]
+fn connect_after_a_failure_has_its_own_time_out() {
+    let listener = socket(AddressFamily::INET, SocketType::STREAM, Some(ipproto::TCP)).unwrap();
+    bind(&listener, &SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).unwrap();
+    rustix::net::listen(&listener, 0).unwrap();
+    let listener = TcpListener::from(listener);
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        let silent = listener.accept();
+        // The queue holds one or two; the kernel drops all others.
+        let fill = || TcpStream::connect_timeout(&address, Duration::from_millis(300)).ok();
+        let held: Vec<TcpStream> = std::iter::from_fn(fill).take(8).collect();
+        std::thread::sleep(Duration::from_secs(60));
+        drop((silent, held));
+    });
+    let sections = "connection.timeouts = { connect = \"300ms\", request = \"6s\" }\n\
+                    load = { connections = 1, requests = 2 }";
+    let began = Instant::now();
+    let counters = measured(&format!("http://{address}/"), sections, None);
+    let took = began.elapsed();
+    let names = ["connect.time_out", "http.time_out"].map(|name| (name.to_owned(), 1));
+    assert_eq!(failures(&counters), names);
+    assert!(took < Duration::from_secs(10), "{took:?}");
+}
+
+#[test]
+fn users_who_think_back_off_from_another_origin() {
+    let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr();
+    let gone = gone.unwrap();
+    let found =
+        format!("HTTP/1.1 302 Found\r\nLocation: http://{gone}/\r\nContent-Length: 0\r\n\r\n");
+    let server = listen(move |mut client| {
+        while let Ok(1..) = client.read(&mut [0; 512]) {
+            let _ = client.write_all(found.as_bytes());
+        }
+    });
+    let sections = format!(
+        "target.redirects_to = [\"http://{gone}\"]\nrequest.redirects = 1\n\
+         load = {{ connections = 1, duration = \"2s\", think_time = \"1ms\" }}"
+    );
+    let counters = measured(&format!("http://{server}/"), &sections, None);
+    assert!((2..40).contains(&counters.failed), "{counters:?}");
+}
+
+#[test]
+fn failures_with_answers_in_between_are_not_in_a_row() {
+    let server = serving(frame(SETTINGS, 0, 0, &[]), |connection, id, stream| {
+        // The settings come before.
+        std::thread::sleep(Duration::from_millis(20));
+        if connection % 2 == 0 {
+            return answer(id);
+        }
+        let _ = stream.shutdown(Shutdown::Both);
+        vec![]
+    });
+    let sections = "connection = { http = \"2\", requests = 1 }\n\
+                    load = { connections = 1, requests = 20 }";
+    let counters = measured(&format!("http://{server}/"), sections, None);
+    let connections = &counters.connections;
+    assert_eq!(counters.ok, 10, "{:?}", failures(&counters));
+    assert!(connections.back_offs > 0);
+    assert!(
+        connections.back_off_ns <= connections.back_offs * 10_000_000,
+        "{connections:?}"
+    );
 }
