@@ -62,8 +62,8 @@ pub struct JoinArgs {
     #[arg(long, value_name = "DIR")]
     pub key_log: Option<PathBuf>,
 
-    /// Keep what the coordinator has not taken for so long after a run, such as 1h or 30m: it may
-    /// come back (start --resume), or another one may stand in its place for a while
+    /// How long to keep what the coordinator has not taken after a run, such as 1h or 30m: it may
+    /// come back (start --resume)
     #[arg(long, value_name = "DURATION", default_value = "1h", value_parser = parse_keep)]
     pub keep: Duration,
 
@@ -86,8 +86,8 @@ pub struct JoinArgs {
     #[arg(long, value_name = "MIB", default_value_t = 2048, requires = "cache")]
     pub cache_max: u32,
 
-    /// Folder for what is more than memory holds while no coordinator takes it, in a file without a
-    /// name [default: TMPDIR, or /tmp]
+    /// Folder for undelivered data that is more than memory holds, in a file without a name
+    /// [default: TMPDIR, or /tmp]
     #[arg(long, value_name = "DIR")]
     pub spool: Option<PathBuf>,
 
@@ -98,7 +98,7 @@ pub struct JoinArgs {
 
     /// Sleep until each arrival of an open loop. Without this flag a load thread waits on its CPU
     /// for the last 60 µs before an arrival, if no other thread wants that CPU and there is no CPU
-    /// quota; arrivals are then sent 20 to 100 µs more exactly
+    /// quota; arrivals are then sent 20 to 100 µs less late
     #[arg(long)]
     pub no_spin: bool,
 

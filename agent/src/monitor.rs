@@ -32,7 +32,7 @@ pub struct MonitorArgs {
     #[arg(long, value_name = "PATH")]
     pub cgroup: Option<String>,
 
-    /// Take a CPU profile of these processes for so long in the middle of each run, by perf
+    /// Take a CPU profile of these processes with perf, of this length, in the middle of each run
     #[arg(long, value_name = "DURATION", value_parser = parse_profile, requires = "processes")]
     pub profile: Option<Duration>,
 

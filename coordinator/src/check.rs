@@ -31,7 +31,7 @@ pub struct CheckArgs {
     /// ~/.local/state]
     #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,
-    /// Print the plan with every default written out, as agents get it, but without the values of
+    /// Print the plan with defaults written out, as agents get it, but without the values of
     /// secrets, and its digest as a comment
     #[arg(long)]
     pub canonical: bool,

@@ -24,7 +24,8 @@ Variants are compared by name.
 
 Exit codes: 0 if every threshold is kept; 1 if a figure got worse by more than
 its threshold and by more than the noise; 2 if the plans measure different
-things; 3 if the noise is too large to tell, or not known.";
+things; 3 if the noise is too large to tell, or not known, or if one of the runs
+is invalid.";
 
 /// `coordinator compare`, as typed.
 #[derive(Debug, Args)]

@@ -10,8 +10,8 @@ use std::path::PathBuf;
 /// `coordinator explain`, as typed.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Before each rule stands how much of its bound the run reached. A rule that is not marked with SPEAKS
-was not part of the verdict. Of the folder of several runs each run is explained, under its name.
+Each line begins with how much of the rule's bound the run reached. Only rules marked SPEAKS are
+part of the verdict. For a folder of several runs each run is explained, under its name.
 
 Exit code: 0 if the rules could be printed, whatever the run's own result was.")]
 pub struct ExplainArgs {

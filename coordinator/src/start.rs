@@ -29,8 +29,8 @@ pub struct StartArgs {
     /// Start the agents on this machine, each as its own process
     #[arg(long, conflicts_with_all = ["listen", "state", "token_file"])]
     pub local: bool,
-    /// Number of agents to wait for, without a terminal for 5 min at most unless the plan's
-    /// fleet.join_timeout says it; with --local, to start [default: 1; with --resume, as before]
+    /// Number of agents to wait for; with --local, to start. Without a terminal the wait ends after
+    /// 5 min, unless the plan sets fleet.join_timeout [default: 1; with --resume, as before]
     #[arg(
         long,
         value_name = "N",
@@ -83,7 +83,7 @@ pub struct StartArgs {
     #[arg(long, value_name = "URL")]
     pub(crate) otlp: Option<OtlpEndpoint>,
     /// Format of standard output: console, brief, json, junit, markdown, csv or html. If it is one
-    /// for programs, people read the summary on standard error [default: console]
+    /// for programs, the summary for people goes to standard error [default: console]
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<Format>,
     /// Also append the result as Markdown to this file, such as $GITHUB_STEP_SUMMARY
@@ -128,8 +128,8 @@ pub struct StartArgs {
     /// --no-spin`
     #[arg(long, requires = "local")]
     pub no_spin: bool,
-    /// Run this command by `sh -c` before each run, such as to load the server with what the
-    /// variant is about: $CANNONADE_VARIANT names it. What it writes goes to before.log in the run
+    /// Run this command by `sh -c` before each run, such as to configure the server for the
+    /// variant, which $CANNONADE_VARIANT names. What it writes goes to before.log in the run
     /// folder; if it fails, no further run is made
     #[arg(long, value_name = "COMMAND", value_parser = NonEmptyStringValueParser::new())]
     pub before: Option<String>,
