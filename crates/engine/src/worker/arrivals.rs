@@ -31,10 +31,8 @@ impl Worker {
     /// A worker that overslept the end leaves them to the drain, which does not send them.
     pub(super) fn take_arrivals(&mut self, now: u64) {
         let last = now >= self.timeline.end_at;
-        let overslept = now > self.timeline.end_at.saturating_add(GRACE_NS);
         let mut taken = 0;
-        while self.phase == WorkerPhase::Firing
-            && !overslept
+        while self.may_begin(now)
             && (last || taken < BEGUN_AT_ONCE)
             && let Some(arrival) = self.source.take_arrival(now)
         {
@@ -67,15 +65,27 @@ impl Worker {
         }
     }
 
+    /// Whether anything may begin: the run lasts, and the worker did not oversleep its end.
+    pub(super) fn may_begin(&self, now: u64) -> bool {
+        let overslept = now > self.timeline.end_at.saturating_add(GRACE_NS);
+        self.phase == WorkerPhase::Firing && !overslept
+    }
+
     /// Gives waiting arrivals and steps to slots that have become free.
     #[inline]
     pub(super) fn serve_queue(&mut self) {
         while !self.queue.is_empty()
             && self.phase == WorkerPhase::Firing
             && let Some(slot) = self.pick_slot()
-            && let Some(waiting) = self.queue.pop_front()
         {
             let now = self.clock.now();
+            if !self.may_begin(now) {
+                self.seats.offer(slot);
+                break; // what waits is left to the drain
+            }
+            let Some(waiting) = self.queue.pop_front() else {
+                break; // it was not empty
+            };
             match waiting {
                 Waiting::Arrival(it) => self.begin(slot, it.arrival, Some(it.noticed_at), now),
                 Waiting::Step { place, since } => {

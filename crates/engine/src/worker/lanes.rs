@@ -274,7 +274,8 @@ impl Worker {
         };
         let sent_at = operation.sent().map(|sent| sent.at);
         if sent_at.is_some() && self.on_socket_time(slot, now) {
-            return;
+            let seat = self.set_aside_if_draining(seat);
+            return self.close_if_over(seat);
         }
         if sent_at.is_some_and(|at| self.stop_waiting(slot, at, now)) {
             return;

@@ -240,8 +240,9 @@ impl Worker {
         if self.phase != WorkerPhase::Firing {
             return;
         }
-        // Its pause is that after the failed opening.
-        if self.seats.seat(seat).opener == Opener::BacksOff(slot) {
+        // Its pause is that after the failed opening, unless it has had an answer since.
+        let own = self.seats.seat(seat);
+        if own.opener == Opener::BacksOff(slot) && own.failures > 0 {
             return;
         }
         match self.script.after(&mut self.random) {

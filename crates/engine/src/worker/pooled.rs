@@ -119,8 +119,8 @@ impl Worker {
 
     /// The next step of the user at `place` is due.
     fn on_pooled_step_due(&mut self, place: u32, now: u64) {
-        if self.phase != WorkerPhase::Firing {
-            return; // its journey has been abandoned
+        if !self.may_begin(now) {
+            return; // its journey is abandoned
         }
         self.serve_queue(); // what was due before goes first
         let is_first = self.queue.is_empty();

@@ -56,8 +56,8 @@ impl Worker {
     #[cold]
     pub(super) fn put_off_step(&mut self, seat: u32, waited: u64) {
         let slot = self.seats.of_seat(seat).start;
-        let is_own = !self.has_pool();
-        if let Some(journeys) = self.journeys.as_mut().filter(|_| is_own) {
+        let has_pool = self.has_pool();
+        if let Some(journeys) = self.journeys.as_mut().filter(|_| !has_pool) {
             journeys.put_off(slot, waited);
         }
     }
@@ -71,7 +71,7 @@ impl Worker {
     /// Begins the step that is due on `slot`, unless that has to wait for its connection.
     #[cold]
     pub(super) fn continue_journey(&mut self, slot: u32, now: u64) {
-        if self.phase != WorkerPhase::Firing || self.seats.is_taken(slot) {
+        if !self.may_begin(now) || self.seats.is_taken(slot) {
             return;
         }
         if self.seats.must_wait(slot) {
