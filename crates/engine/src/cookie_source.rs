@@ -11,6 +11,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 #[derive(Debug)]
 pub(crate) struct CookieSource {
     host: String,
+    host_varies: bool,
     is_secure: bool,
     /// Path and query.
     target: Vec<Fill>,
@@ -25,8 +26,17 @@ impl CookieSource {
     pub(crate) fn new(host: &str, is_secure: bool, target: Vec<Fill>) -> CookieSource {
         CookieSource {
             host: host.to_ascii_lowercase(),
+            host_varies: false,
             is_secure,
             target,
+        }
+    }
+
+    /// The same for requests whose field `host` has placeholders.
+    pub(crate) fn of_varying_host(self) -> CookieSource {
+        CookieSource {
+            host_varies: true,
+            ..self
         }
     }
 
@@ -56,6 +66,7 @@ impl CookieSource {
         }
         let acted = act(CookieScope {
             host: &self.host,
+            host_varies: self.host_varies,
             target: hop.unwrap_or(&own),
             is_secure: self.is_secure,
             now: crate::clock::unix_ns() / SECOND_NS,

@@ -21,6 +21,8 @@ struct Cookie {
     host: Vec<u8>,
     /// Whether it also goes to hosts below that.
     has_domain: bool,
+    /// Whether it goes to any host, since the one that set it is not known.
+    goes_anywhere: bool,
     is_secure: bool,
     /// Seconds since 1970; `None` if it lasts as long as the journey.
     expires_at: Option<u64>,
@@ -31,6 +33,8 @@ struct Cookie {
 pub(crate) struct CookieScope<'a> {
     /// Lower case, without a port.
     pub(crate) host: &'a str,
+    /// Whether the field `host` has placeholders, so that `host` is only the target's.
+    pub(crate) host_varies: bool,
     /// Path and query.
     pub(crate) target: &'a [u8],
     /// Whether it is sent over TLS.
@@ -82,6 +86,7 @@ impl CookieJar {
             path: path.to_vec(),
             host: domain.unwrap_or(scope.host.as_bytes()).to_ascii_lowercase(),
             has_domain: domain.is_some(),
+            goes_anywhere: scope.host_varies,
             is_secure: attributes.is_secure,
             expires_at: attributes.expires_at(scope.now),
         };
@@ -118,7 +123,7 @@ impl CookieJar {
         let fits = |cookie: &&Cookie| {
             (scope.is_secure || !cookie.is_secure)
                 && !cookie.is_over(scope.now)
-                && cookie.is_for(scope.host)
+                && cookie.is_for(scope)
                 && matches_path(path, &cookie.path)
         };
         let mut cookies: Vec<&Cookie> = self.0.iter().filter(fits).collect();
@@ -137,10 +142,12 @@ impl CookieJar {
 }
 
 impl Cookie {
-    /// Whether it goes to this host (RFC 6265 §5.4).
-    fn is_for(&self, host: &str) -> bool {
-        let rest = host.as_bytes().strip_suffix(self.host.as_slice());
-        rest.is_some_and(|rest| rest.is_empty() || (self.has_domain && rest.ends_with(b".")))
+    /// Whether it goes to the host (RFC 6265 §5.4).
+    fn is_for(&self, scope: CookieScope<'_>) -> bool {
+        let rest = scope.host.as_bytes().strip_suffix(self.host.as_slice());
+        let is_host =
+            rest.is_some_and(|rest| rest.is_empty() || (self.has_domain && rest.ends_with(b".")));
+        is_host || self.goes_anywhere || scope.host_varies
     }
 
     fn is_over(&self, now: u64) -> bool {
@@ -182,7 +189,7 @@ impl<'f> Attributes<'f> {
             let is_address = scope.host.parse::<std::net::IpAddr>().is_ok();
             rest.is_some_and(|rest| rest.is_empty() || (rest.ends_with(b".") && !is_address))
         });
-        of_domain && (scope.is_secure || !self.is_secure)
+        (of_domain || scope.host_varies) && (scope.is_secure || !self.is_secure)
     }
 
     /// When the cookie ends: `max-age` comes before `expires`.
@@ -240,6 +247,7 @@ mod tests {
     fn scope(target: &str) -> CookieScope<'_> {
         CookieScope {
             host: "www.shop.test",
+            host_varies: false,
             target: target.as_bytes(),
             is_secure: false,
             now: NOW,
@@ -326,6 +334,22 @@ mod tests {
             jar.put(at(host), &mut line);
             assert_eq!(String::from_utf8(line).unwrap(), expected, "{host}");
         }
+        // Of a host with placeholders nothing is known.
+        let unknown = CookieScope {
+            host_varies: true,
+            ..at("other.test")
+        };
+        let mut line = Vec::new();
+        jar.put(unknown, &mut line);
+        assert_eq!(String::from_utf8(line).unwrap(), "s=1; s=2; all=3");
+        jar.set(b"any=4; Path=/", unknown);
+        let mut line = Vec::new();
+        jar.put(at("www.shop.test"), &mut line);
+        assert_eq!(String::from_utf8(line).unwrap(), "s=2; all=3; any=4");
+        jar.set(b"far=5; Path=/; Domain=a.shop.test", unknown);
+        let mut line = Vec::new();
+        jar.put(unknown, &mut line);
+        assert!(String::from_utf8(line).unwrap().ends_with("far=5"));
     }
 
     #[test]

@@ -328,8 +328,14 @@ pub(crate) fn cookies_of(of: PlannedRequest<'_>) -> Option<Arc<CookieSource>> {
     let source = || {
         let mut target = Vec::new();
         put_target(of, &mut target);
-        let host = given_host(request).unwrap_or_else(|| url.host.to_string());
-        CookieSource::new(&host, url.scheme == Scheme::Https, target)
+        let is_secure = url.scheme == Scheme::Https;
+        match (given_host(request), request.host()) {
+            (Some(host), _) => CookieSource::new(&host, is_secure, target),
+            (None, None) => CookieSource::new(&url.host.to_string(), is_secure, target),
+            (None, Some(_)) => {
+                CookieSource::new(&url.host.to_string(), is_secure, target).of_varying_host()
+            }
+        }
     };
     request.keeps_cookies.then(|| Arc::new(source()))
 }
