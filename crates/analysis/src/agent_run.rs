@@ -227,11 +227,12 @@ impl AgentRun {
         }
         let (stopped, needed_below) = match end.cause {
             Some(AgentEndCause::LeaseExpired) => {
-                let stopped = match self.client.fired_until_ns {
+                let said = match self.client.fired_until_ns {
                     0 => u64::from(made) * SECOND_NS,
                     until => until,
                 };
-                (stopped, made)
+                // One that stood still notices late; its last lease was over before.
+                (said.min(end.fired_until_ns.unwrap_or(u64::MAX)), made)
             }
             _ => {
                 let stopped = self.lost_at_ns();
@@ -255,7 +256,8 @@ impl AgentRun {
         let said = Some(self.client.fired_until_ns).filter(|&until| until > 0);
         let end = self.end.as_ref().and_then(|end| end.fired_until_ns);
         let never_began = self.began.is_none() && self.seen.end() == 0;
-        match said.or(end) {
+        // The earlier one, since one that stood still notices late.
+        match said.into_iter().chain(end).min() {
             Some(until) => until,
             None if never_began => 0,
             None => u64::MAX,

@@ -98,12 +98,8 @@ impl Backlog {
             parts: Vec::new(),
         };
         backlog.parts = if seconds.is_empty() {
-            vec![load_part::second_half(
-                load,
-                due,
-                backlog.growth(),
-                backlog.noise,
-            )]
+            let growth = backlog.growth() as f64;
+            vec![load_part::second_half(load, due, growth, backlog.noise)]
         } else {
             load_part::parts(load, &seconds)
         };

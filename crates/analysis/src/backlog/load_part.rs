@@ -131,8 +131,8 @@ pub(super) fn parts(load: &OfferedLoad<'_>, seconds: &LoadSeconds) -> Vec<LoadPa
 
 /// Judges the second half of a measured part in which no second begins. If its backlog grew, that
 /// may be a queue, or answers that take longer than the part.
-pub(super) fn second_half(load: &OfferedLoad<'_>, due: u64, growth: u64, chance: f64) -> LoadPart {
-    let (outcome, needed_ns) = if growth as f64 <= chance {
+pub(super) fn second_half(load: &OfferedLoad<'_>, due: u64, growth: f64, chance: f64) -> LoadPart {
+    let (outcome, needed_ns) = if growth <= chance {
         (LoadOutcome::Carried, None)
     } else {
         (LoadOutcome::TooShort, Some((NEEDED_MIN_S * SECOND) as u64))
@@ -141,7 +141,7 @@ pub(super) fn second_half(load: &OfferedLoad<'_>, due: u64, growth: u64, chance:
         from_ns: load.from_ns.saturating_add(load.length_ns / 2),
         to_ns: load.from_ns.saturating_add(load.length_ns),
         due,
-        growth: growth as f64,
+        growth,
         chance,
         outcome,
         needed_ns,

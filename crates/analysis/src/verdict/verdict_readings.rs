@@ -63,7 +63,11 @@ impl VerdictReadings {
         } else if monitors.is_empty() {
             MonitorsSaw::Nothing
         } else if !speaks(&server)
-            && monitors.len() == all_monitors(document).count()
+            && all_monitors(document).all(|one| {
+                // A monitor that was restarted is there twice.
+                let who = monitor_name(one);
+                monitors.iter().any(|seen| seen.who == who)
+            })
             && server::saw_room(&monitors)
         {
             MonitorsSaw::Room
@@ -155,6 +159,10 @@ fn of_faults(rule: RuleId, faults: Vec<String>) -> Vec<RuleReading> {
     readings.collect()
 }
 
+fn monitor_name(machine: &MachineResult) -> String {
+    format!("monitor {}", machine.name)
+}
+
 fn all_monitors(document: &Document) -> impl Iterator<Item = &MachineResult> {
     let machines = document.machines.iter();
     machines.filter(|machine| machine.role == MachineRole::Monitor)
@@ -164,7 +172,7 @@ fn all_monitors(document: &Document) -> impl Iterator<Item = &MachineResult> {
 fn monitors<'a>(document: &'a Document, seconds: &CountedSeconds) -> Vec<Watched<'a>> {
     let watched = all_monitors(document).filter_map(|machine| {
         let rows = seconds.rows(&machine.rows);
-        let who = format!("monitor {}", machine.name);
+        let who = monitor_name(machine);
         (!rows.is_empty()).then(|| Watched {
             who,
             pardons: pardons(document, machine, &rows),

@@ -683,3 +683,49 @@ fn run_that_is_interrupted_before_its_first_request_has_no_first_seconds() {
     let said = note(&collector.document(RunState::Interrupted));
     assert!(said.contains("the figures are of its first"), "{said}");
 }
+
+#[test]
+fn agent_that_stood_still_makes_no_seconds_whole_that_nobody_fired() {
+    let mut collector = collector_of(3, OPEN, "", REDISTRIBUTE);
+    (0..2).for_each(|agent| go_through(&mut collector, agent));
+    deliver(&mut collector, 2, 0..2);
+    let fired_until = 2 * SECOND + 500 * MS;
+    collector.lost(2, "gone", Some(fired_until));
+    collector.redistributed(2, &[0, 1], 4 * SECOND);
+    (0..2).for_each(|by| collector.taken_over(2, by, Some(4 * SECOND)));
+    let whole = |collector: &ResultCollector| -> Vec<(u32, u32)> {
+        let document = collector.document(RunState::Complete);
+        let parts = document.fleet.contributions.iter();
+        let whole = parts.filter(|part| part.whole);
+        whole
+            .map(|part| (part.from_second, part.to_second))
+            .collect()
+    };
+    assert_eq!(whole(&collector), [(0, 1), (4, 5)]);
+    // It wakes in second 5, and delivers the seconds that it slept through.
+    let mut sum = Snapshot::default();
+    (0..2).for_each(|second| sum.merge(&snapshot(second, QUIET)));
+    for second in 2..6 {
+        let mut slept = Snapshot::default();
+        slept.client.fired_until_ns = match second {
+            5 => 5 * SECOND + 200 * MS,
+            _ => 0,
+        };
+        sum.merge(&slept);
+        collector.add(2, second, &slept);
+    }
+    assert_eq!(
+        whole(&collector),
+        [(0, 1), (4, 5)],
+        "before its end is known"
+    );
+    collector.ended(
+        2,
+        AgentEnd {
+            cause: Some(AgentEndCause::LeaseExpired),
+            fired_until_ns: Some(fired_until),
+            ..end(sum, cpu(0.3, 0.3))
+        },
+    );
+    assert_eq!(whole(&collector), [(0, 1), (4, 5)]);
+}
