@@ -28,6 +28,9 @@ use std::path::Path;
 /// Processes of an observation: the busiest.
 const PROCESSES_MAX: usize = 64;
 
+/// A quota that stops a group in this share of the periods may be what holds it back.
+const STOPPED_OFTEN: f32 = 0.05;
+
 /// Nanoseconds of one tick of `/proc/stat` (time(7)).
 const TICK_NS: f64 = 10_000_000.0;
 
@@ -483,9 +486,14 @@ impl MachineReading {
 /// `None` where nothing is limited, and nothing was killed or read again.
 fn group(counted: &GroupCounters) -> Option<GroupSecond> {
     let stopped = |group: &GroupBandwidth| share(group.throttled_periods, group.periods);
+    // If none stopped it often, the smallest quota is the nearest limit.
+    let often = |group: &GroupBandwidth| match stopped(group) {
+        share if share < STOPPED_OFTEN => 0.0,
+        share => share,
+    };
     let narrowest = counted.bandwidth.iter().max_by(|one, other| {
         let by_quota = other.quota.total_cmp(&one.quota);
-        stopped(one).total_cmp(&stopped(other)).then(by_quota)
+        often(one).total_cmp(&often(other)).then(by_quota)
     });
     let fill = |group: &GroupMemory| {
         // A cache fills what it gets, which is no lack of memory.

@@ -18,6 +18,8 @@ pub(super) struct AcceptQueues {
     looks: u32,
     /// Who holds it.
     holders: BTreeMap<u32, Holder>,
+    /// The watched processes by which that is known.
+    pids: Vec<u32>,
 }
 
 #[derive(Debug)]
@@ -81,11 +83,9 @@ impl AcceptQueues {
     /// Those that were seen since this was asked last: queues that these processes hold, or all
     /// where they hold none; first what dropped most, then the fullest.
     pub(super) fn queues(&mut self, files: &KernelFiles, pids: &[u32]) -> Vec<QueueSecond> {
-        if self
-            .seen
-            .keys()
-            .any(|inode| !self.holders.contains_key(inode))
-        {
+        let mut seen = self.seen.keys();
+        if self.pids != pids || seen.any(|inode| !self.holders.contains_key(inode)) {
+            self.pids = pids.to_vec();
             let sockets = sockets_of(files, pids);
             let holder = |inode| {
                 if sockets.contains(inode) {
@@ -193,4 +193,28 @@ fn sockets_of(files: &KernelFiles, pids: &[u32]) -> BTreeSet<u32> {
         sockets.extend(paths.filter_map(|path| of_descriptor(&path)));
     }
     sockets
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{TcpListener, TcpStream};
+    use std::path::Path;
+
+    #[test]
+    fn queue_is_watched_once_its_process_is() {
+        let server = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = server.local_addr().unwrap().to_string();
+        let files = KernelFiles::new(Path::new("/"));
+        let mut queues = AcceptQueues::default();
+        queues.aim(&files, &PathBuf::from("here"), "self");
+        // The fullest are kept.
+        let _clients = [(); 5].map(|()| TcpStream::connect(&address).unwrap());
+        queues.look();
+        let _ = queues.queues(&files, &[]);
+        queues.look();
+        let seen = queues.queues(&files, &[std::process::id()]);
+        let own = seen.iter().find(|queue| queue.address == address);
+        assert!(own.is_some_and(|queue| queue.is_watched), "{seen:?}");
+    }
 }
