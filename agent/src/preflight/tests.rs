@@ -251,6 +251,13 @@ fn ports_bound_connections_that_are_closed_here() {
     assert_eq!(severity(&always, &opened(400, "")), REFUSAL);
     let kept_open = "load = { rate = \"1200/s\", duration = \"3m\" }";
     assert_eq!(severity(&never(200), kept_open), None);
+    for more in ["", "connection.requests = 100\n"] {
+        let on_new = format!(
+            "{more}request = [{{ name = \"a\" }}]\n\
+             journey = {{ steps = [\"a\"], connection = \"new\" }}\n{kept_open}"
+        );
+        assert_eq!(severity(&never(28_232), &on_new), REFUSAL, "{more}");
+    }
 }
 
 #[test]

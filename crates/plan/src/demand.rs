@@ -75,7 +75,10 @@ impl Plan {
         // open.
         let connections = match self.connection.requests {
             RequestsPerConnection::HandshakeOnly => per_s(1.0),
-            RequestsPerConnection::Limited(number) => per_s(1.0 / f64::from(number.get())),
+            RequestsPerConnection::Limited(number) => {
+                let of_journeys = self.journeys_on_new() / self.operations_per_unit();
+                per_s(of_journeys.max(1.0 / f64::from(number.get())))
+            }
             RequestsPerConnection::Unlimited => match self.repeated_connections() {
                 Some(each) => per_s(each),
                 None if self.journeys_on_new() > 0.0 => {
@@ -161,7 +164,7 @@ impl Plan {
             Some(_) => 1, // users who share connections make one journey each
             None => self.connection.http.streams(),
         };
-        let users = f64::from(share.peak_connections? * at_once);
+        let users = f64::from(share.peak_connections?) * f64::from(at_once);
         let rate = users * self.operations_per_unit() / (think + self.mean_pauses());
         (rate <= MAX_RATE).then_some(rate) // without any pause it is infinite
     }
@@ -176,15 +179,25 @@ impl Plan {
                     let operations = self.operations_in_all(portion, share)?;
                     Some((operations as f64 * each).ceil() as u64)
                 }
+                None if self.journeys_on_new() > 0.0 => {
+                    let operations = self.operations_in_all(portion, share)?;
+                    Some(operations.min(self.connections_of_journeys(operations) + open))
+                }
                 None => Some(open),
             },
             RequestsPerConnection::HandshakeOnly => self.operations_in_all(portion, share),
             RequestsPerConnection::Limited(number) => {
                 let operations = self.operations_in_all(portion, share)?;
                 let full = operations / u64::from(number.get());
+                let full = full.max(self.connections_of_journeys(operations));
                 Some(operations.min(full + if number.get() > 1 { open } else { 0 }))
             }
         }
+    }
+
+    /// Connections that are opened because a journey begins, of as many operations.
+    fn connections_of_journeys(&self, operations: u64) -> u64 {
+        (operations as f64 * self.journeys_on_new() / self.operations_per_unit()).ceil() as u64
     }
 
     /// Operations of the whole run including the warm-up, rounded up.
@@ -353,6 +366,31 @@ mod tests {
         assert_eq!(asked.resumed_handshakes_per_s, Some(0.0));
         // 10 s at 50/s, 10 s from 50/s to 200/s, 10 s at 200/s.
         assert_eq!(asked.connections_in_all, Some(500 + 1_250 + 2_000));
+    }
+
+    #[test]
+    fn journeys_on_new_connections_open_one_each() {
+        let asked = demand(
+            "target.url = \"http://a.test/\"
+             request = [{ name = \"a\" }]
+             journey = { steps = [\"a\"], connection = \"new\" }
+             load = { rate = \"10/s\", duration = \"60s\", max_connections = 5 }",
+            1,
+        );
+        assert_eq!(asked.connections_in_all, Some(600));
+    }
+
+    #[test]
+    fn users_with_many_streams_are_counted_in_more_than_32_bits() {
+        let asked = demand(
+            "target.url = \"https://host.test\"
+             connection = { http = \"2\", streams = 10000 }
+             load = { connections = 429497, think_time = \"1h\", duration = \"1s\" }",
+            1,
+        );
+        let wanted = 4_294_970_000.0 / 3_600.0;
+        let found = asked.operations_per_s.unwrap();
+        assert!((found / wanted - 1.0).abs() < 1e-9, "{found}");
     }
 
     #[test]

@@ -9,6 +9,9 @@ use std::sync::Arc;
 /// passed on.
 pub const SECRET_HEADERS: [&str; 3] = ["authorization", "proxy-authorization", "cookie"];
 
+/// Longest name of a request, in characters.
+pub(crate) const MAX_NAME_CHARS: usize = 100;
+
 /// One kind of request of the plan.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {

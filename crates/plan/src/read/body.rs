@@ -187,6 +187,12 @@ fn part(field: &Field<'_>) -> Option<BodyPart> {
         PartContent::Text(_) => None,
     });
     is_whole.then_some(())?;
+    if filename.as_deref().is_some_and(|name| !fits_head(name)) {
+        field.problem(
+            "has a file whose name does not fit the head of a part; write filename = \"…\" too",
+        );
+        return None;
+    }
     Some(BodyPart {
         name: name?,
         content,
@@ -195,11 +201,15 @@ fn part(field: &Field<'_>) -> Option<BodyPart> {
     })
 }
 
+fn fits_head(text: &str) -> bool {
+    (1..=MAX_NAME_BYTES).contains(&text.len())
+        && !text.contains(|c: char| c.is_control() || c == '"' || c == '\\')
+}
+
 /// Reads a text that stands in the head of a part.
 fn part_word(field: Field<'_>) -> Option<String> {
     let text = field.text("a text")?;
-    let fits = (1..=MAX_NAME_BYTES).contains(&text.len())
-        && !text.contains(|c: char| c.is_control() || c == '"' || c == '\\');
+    let fits = fits_head(text);
     if !fits {
         field.refuse(format_args!(
             "does not fit the head of a part; write 1 to {MAX_NAME_BYTES} bytes without quotation \

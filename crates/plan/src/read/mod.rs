@@ -256,15 +256,14 @@ fn load(
 /// Connections that are opened for each arrival once the load is steady: those that are kept are
 /// not opened again.
 fn connections_per_unit(connection: &Connection, journeys: &[Journey], load: &Load) -> f64 {
+    let of_journeys = Journey::mean_of(journeys, load, Journey::new_connections).unwrap_or(0.0);
     match connection.requests {
         RequestsPerConnection::HandshakeOnly => 1.0,
         RequestsPerConnection::Limited(requests) => {
             let operations = Journey::mean_of(journeys, load, Journey::mean_steps).unwrap_or(1.0);
-            operations / f64::from(requests.get())
+            of_journeys.max(operations / f64::from(requests.get()))
         }
-        RequestsPerConnection::Unlimited => {
-            Journey::mean_of(journeys, load, Journey::new_connections).unwrap_or(0.0)
-        }
+        RequestsPerConnection::Unlimited => of_journeys,
     }
 }
 

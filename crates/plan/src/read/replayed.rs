@@ -10,6 +10,7 @@ use crate::read::field::Field;
 use crate::read::header;
 use crate::read::method::method;
 use crate::read::section::PlanSection;
+use crate::request::MAX_NAME_CHARS;
 use crate::{CheckPlace, Replay, Request};
 
 const FROM_LOG: &str = "comes from the log with [replay]; remove it";
@@ -111,6 +112,14 @@ pub(crate) fn of_methods(
 /// Reports methods whose requests have the same name. The names of entries differ.
 pub(crate) fn check_names(fields: &[Field<'_>], requests: &[Request]) {
     for (index, request) in requests.iter().enumerate() {
+        let is_long = request.name.chars().count() > MAX_NAME_CHARS;
+        if let Some(field) = fields.first().filter(|_| is_long) {
+            field.problem(format_args!(
+                "gives requests of {} a name of more than {MAX_NAME_CHARS} characters, {:?}; write \
+                 a shorter name",
+                request.method, request.name
+            ));
+        }
         let same = |other: &&Request| other.name == request.name;
         let first = requests[..index].iter().find(same);
         if let (Some(first), Some(field)) = (first, fields.first()) {

@@ -18,6 +18,7 @@ use crate::read::replayed;
 use crate::read::section::PlanSection;
 use crate::read::template::template;
 use crate::read::websocket;
+use crate::request::MAX_NAME_CHARS;
 use crate::{Close, HttpVersion, Replay, Request, RequestsPerConnection, Template, Url};
 use measure::is_unprintable;
 
@@ -28,7 +29,6 @@ const MAX_WEIGHT_SUM: u32 = 1_000_000;
 const MAX_CHECKS: usize = 1000;
 /// As many as browsers follow.
 const MAX_REDIRECTS: u32 = 20;
-const MAX_NAME_CHARS: usize = 100;
 
 /// Settings elsewhere in the plan that are needed for reading requests.
 #[derive(Clone, Copy)]

@@ -165,6 +165,10 @@ fn wrong_bodies_say_what_to_write() {
             "does not fit the head of a part",
         ),
         (
+            "multipart = [{ name = \"a\", file = 'a\"b.json' }]",
+            "has a file whose name does not fit the head of a part; write filename = ",
+        ),
+        (
             "headers.content-type = \"text/plain\"\nmultipart = [{ name = \"a\", text = \"x\" }]",
             "has a content-type of its own, with the boundary of its parts",
         ),

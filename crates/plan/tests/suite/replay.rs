@@ -230,6 +230,8 @@ fn entry_that_names_two_requests_alike_is_refused() {
     ));
     assert!(written.contains("of request[0]"), "{written}");
     assert_eq!(written.lines().count(), 1, "{written}");
+    let long = problem(&format!("{log}request.name = \"{}\"\n", "n".repeat(98)));
+    assert!(long.contains("write a shorter name"), "{long}");
 }
 
 #[test]

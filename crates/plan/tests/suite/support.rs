@@ -38,6 +38,7 @@ impl Folder {
             ("run/pki/client.pem", certificate),
             ("run/pki/client.key", key),
             ("body.json", "{\"hello\": 1}"),
+            ("a\"b.json", "{\"hello\": 1}"),
             ("users.csv", "login,password\nann,\"a,1\"\nbob,b/2\n"),
             (
                 "coupons.jsonl",

@@ -353,3 +353,16 @@ fn text_full_of_braces_is_read_in_time() {
     );
     assert!(plan(&text, &[]).is_ok());
 }
+
+#[test]
+fn variable_may_be_a_tls_version() {
+    let text = "
+        vars.version = \"1.3\"
+        target.url = \"https://a.test/\"
+        tls.versions = [\"{version}\"]";
+    for (set, wanted) in [(&[][..], "1.3"), (&[("version", "1.2")], "1.2")] {
+        let canonical = plan(text, set).unwrap().canonical_text();
+        let versions = format!("versions = [\"{wanted}\"]");
+        assert!(canonical.contains(&versions), "{canonical}");
+    }
+}
