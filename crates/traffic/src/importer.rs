@@ -6,12 +6,16 @@ use crate::format::TrafficFormat;
 use crate::import_error::ImportError;
 use crate::import_rules::{ImportRules, MissingBody};
 use crate::recorded::{LineResult, RecordedBody, RecordedRequest};
+use crate::replay_log::MAX_LINE_BYTES;
 use crate::second_spread::SecondSpread;
 use crate::skip::SkipReason;
 use crate::sorter::Sorter;
 use crate::summary::{ImportSummary, place_word};
 use crate::waiting::WaitingRequest;
 use std::io::Write;
+
+/// Room for the instant, which is added to a request's line.
+const INSTANT_BYTES: usize = 64;
 
 /// An import under way.
 pub(crate) struct Importer<'i> {
@@ -101,15 +105,18 @@ impl<'i> Importer<'i> {
             self.summary.skip(number, SkipReason::NoBody, None);
             return Ok(());
         }
+        let json = serde_json::to_vec(&request).expect("a request has texts and numbers only");
+        if json.len() > MAX_LINE_BYTES - INSTANT_BYTES {
+            self.summary.skip(number, SkipReason::TooLong, None);
+            return Ok(());
+        }
         self.summary.dropped_headers += dropped_headers;
         let is_secret = |name: &String| self.rules.secret_headers.contains(&name.as_str());
         self.summary.with_secrets += u64::from(request.headers.keys().any(is_secret));
         let request = WaitingRequest {
             place: number,
             elapsed_ns,
-            json: serde_json::to_vec(&request)
-                .expect("a request has texts and numbers only")
-                .into_boxed_slice(),
+            json: json.into_boxed_slice(),
         };
         if !stamp.is_whole_second {
             return self.sort(stamp_ns, request);

@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// Longest line, in bytes.
-const MAX_LINE_BYTES: usize = 16 << 20;
+pub(crate) const MAX_LINE_BYTES: usize = 16 << 20;
 /// Most bytes of path, host and header fields.
 const MAX_HEAD_BYTES: u32 = 256 << 10;
 /// Most entries, so that their numbers fit into 32 bits.

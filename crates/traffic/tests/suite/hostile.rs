@@ -137,3 +137,16 @@ fn input_that_fails_is_an_error_and_not_the_end_of_the_log() {
         "{error}"
     );
 }
+
+#[test]
+fn body_that_no_replay_takes_is_skipped() {
+    let head = b"1 a 1459427213000000000 0\nPOST / HTTP/1.1\r\nHost: a\r\n\
+                 Content-Length: 13631488\r\n\r\n";
+    let body = vec![0xff; 13 << 20];
+    let log = [&head[..], &body, "\n🐵🙈🙉\n".as_bytes()].concat();
+    let mut rules = rules();
+    rules.format = Some(TrafficFormat::Goreplay);
+    let (text, summary) = try_import(&log, &rules).unwrap();
+    assert!(text.is_empty());
+    assert_eq!(summary.skipped[&SkipReason::TooLong].count, 1);
+}
