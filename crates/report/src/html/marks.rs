@@ -2,7 +2,7 @@
 //! operation took far longer than usual, absent agents, and times without a coordinator.
 
 use crate::clock::clock;
-use analysis::human::{exact, number, time};
+use analysis::human::{exact, number, time_or_more};
 use analysis::{Document, LoadRecord, Row, StageRecord, Takeover};
 use maud::{Markup, html};
 
@@ -182,7 +182,8 @@ type RowProblem = (f64, MarkTone, String);
 
 /// Nothing is worse than a row in which nothing ended, though operations were under way.
 fn stall(row: &Row) -> Option<RowProblem> {
-    (row.ended == 0 && row.in_service >= 0.5).then(|| {
+    let has_answers = row.ended > 0 || row.events > 0 || row.messages > 0;
+    (!has_answers && row.in_service >= 0.5).then(|| {
         let under_way = exact(&number(row.in_service));
         let operations = if under_way == "1" {
             "operation"
@@ -195,7 +196,7 @@ fn stall(row: &Row) -> Option<RowProblem> {
 }
 
 fn outlier(row: &Row, times: f64) -> RowProblem {
-    let slowest = time(row.response_time_max_ns as f64);
+    let slowest = time_or_more(row.response_time_max_ns as f64, row.is_cut_short());
     let times_words = exact(&number(times));
     let words = format!("the slowest took {slowest}, {times_words} times the usual");
     (times, MarkTone::Doubtful, words)
@@ -266,6 +267,28 @@ mod tests {
             response_time_max_ns: max_ms * 1_000_000,
             ..Row::default()
         }
+    }
+
+    #[test]
+    fn second_with_events_or_messages_has_not_stalled() {
+        assert!(stall(&row(3, 0, 0)).is_some());
+        for (events, messages) in [(1, 0), (0, 1)] {
+            let alive = Row {
+                events,
+                messages,
+                ..row(3, 0, 0)
+            };
+            assert!(stall(&alive).is_none());
+        }
+    }
+
+    #[test]
+    fn slowest_that_was_cut_short_took_at_least_that_long() {
+        let slow = Row {
+            response_time_at_least: true,
+            ..row(3, 9, 30_000)
+        };
+        assert!(outlier(&slow, 9.0).2.contains("took ≥ 30.0 s"));
     }
 
     #[test]

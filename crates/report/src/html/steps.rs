@@ -95,7 +95,11 @@ fn holds(
                     @for step in &record.steps {
                         @if let Some(value) = value(step) {
                             @let load = record.bounds.amount().display(step.amount);
-                            @let title = format!("{load}: {}", unit.words(value));
+                            @let figures = &step.result.figures;
+                            @let is_bound =
+                                unit == AxisUnit::Time && figures.response_time_p99_at_least;
+                            @let bound = if is_bound { "≥ " } else { "" };
+                            @let title = format!("{load}: {bound}{}", unit.words(value));
                             (hold_point(step, (x.at(step.amount), y.place(value)), &title))
                         }
                     }
