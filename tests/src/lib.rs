@@ -68,7 +68,7 @@ pub use openssl_server::{OpensslAnswers, OpensslCounts, OpensslOptions, OpensslS
 pub use other_server::{OtherKind, OtherOptions, OtherRow, OtherServer};
 pub use pki::{CertificateFiles, Pki};
 pub use plan_text::plan;
-pub use ports::listen;
+pub use ports::{free_address, listen};
 pub use pressure::{Pressure, PressureWatch};
 pub use process::Process;
 pub use prometheus::{Prometheus, PrometheusHistograms, PrometheusSamples};

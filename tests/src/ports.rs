@@ -1,6 +1,6 @@
 //! Free ports for servers that cannot take port 0.
 
-use std::net::{IpAddr, TcpListener};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::ops::RangeInclusive;
 use std::sync::Mutex;
 
@@ -27,6 +27,17 @@ pub(crate) fn free_ports(ip: IpAddr, count: usize) -> Vec<u16> {
     assert_eq!(ports.len(), count, "free ports outside the kernel's range");
     *last = ports.last().copied().or(*last);
     ports
+}
+
+/// A free address of loopback that no other test gets, for a program that takes it a while later,
+/// perhaps after another one.
+///
+/// # Panics
+/// If there is none.
+#[must_use]
+pub fn free_address() -> SocketAddr {
+    let ip = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    SocketAddr::new(ip, free_ports(ip, 1)[0])
 }
 
 /// The unprivileged ports that the kernel never picks by itself; all unprivileged ports if it may

@@ -487,7 +487,7 @@ fn answer(runner: &mut Runner, intervals: &mut Vec<Snapshot>) -> (u32, Option<St
 #[test]
 fn share_of_a_lost_agent_is_fired_too_and_stands_in_the_same_intervals() {
     let server = server();
-    let load = "load = { rate = \"200/s\", requests = 500, max_connections = 8 }";
+    let load = "load = { rate = \"200/s\", requests = 1500, max_connections = 8 }";
     let of_two = Assignment {
         agents: 2,
         ..assignment(RUN, &text(&server, load))
@@ -517,8 +517,8 @@ fn share_of_a_lost_agent_is_fired_too_and_stands_in_the_same_intervals() {
     };
     assert_eq!((cause, totals), (EndCause::Plan, sum(&intervals)));
     let fired = intervals.iter().map(ok).sum::<u64>();
-    // 250 of its own, and 100 for each second that was left of the lost agent's share.
-    assert!((300..=400).contains(&fired), "{fired}");
+    // 750 of its own, and 100 for each second that was left of the lost agent's share.
+    assert!((751..=1400).contains(&fired), "{fired}");
     assert_eq!(server.counts().requests, fired);
 }
 

@@ -39,7 +39,10 @@ fn burner(folder: &Path) -> Running {
     let program = folder.join(NAME);
     // Written once, because a program that is running cannot be written.
     if !program.exists() {
-        std::fs::copy("/bin/sh", &program).unwrap();
+        // By another process: a program that another test just begins would hold a file that this
+        // one writes, and what is open for writing cannot be executed.
+        let copied = Command::new("cp").arg("/bin/sh").arg(&program).status();
+        assert!(copied.unwrap().success());
     }
     let mut command = Command::new(program);
     Running(command.args(["-c", "while :; do :; done"]).spawn().unwrap())

@@ -370,7 +370,7 @@ fn streams_of_http2_carry_what_is_taken_over() {
 #[test]
 fn users_of_a_lost_agent_go_on_at_one_of_the_others_each_with_its_number() {
     let (address, requests) = listen();
-    let load = "load = { connections = 11, duration = \"2s\", think_time = \"7ms\", connect_ramp \
+    let load = "load = { connections = 11, duration = \"6s\", think_time = \"7ms\", connect_ramp \
                 = \"200ms\" }";
     let plan = plan(&format!("http://{address}/"), "/{user}/{seq}", load, None);
     let before = monotonic_ns();

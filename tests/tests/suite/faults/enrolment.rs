@@ -10,7 +10,7 @@ const PLAN: &str =
     "target.url = \"http://127.0.0.1:1/\"\nload = { connections = 1, requests = 1 }\n";
 
 fn listening(state: &Path) -> Invited {
-    Invited::start(1, SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), state, PLAN)
+    Invited::start(1, interop::free_address(), state, PLAN)
 }
 
 /// Asserts that the agent ends by itself with exit code 4, and one line with all of these words.

@@ -3,7 +3,7 @@
 use crate::files::of_the_repository;
 use interop::{PythonServer, binary};
 use std::fs;
-use std::net::{IpAddr, Ipv4Addr, TcpListener};
+use std::net::{IpAddr, Ipv4Addr};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -31,9 +31,7 @@ fn run(folder: &Path, plan: &str, machines: &[&str]) -> Output {
     fs::write(folder.join("plan.toml"), plan).unwrap();
     let programs = binary("coordinator").parent().unwrap().to_owned();
     let path = [folder, &programs].map(|folder| folder.display().to_string());
-    let free_port = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = free_port.local_addr().unwrap().port();
-    drop(free_port);
+    let port = interop::free_address().port();
     Command::new(of_the_repository("examples/fleet.sh"))
         .args(["127.0.0.1", "plan.toml"])
         .args(machines)

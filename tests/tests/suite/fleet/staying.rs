@@ -2,7 +2,6 @@
 
 use crate::fleet::shares;
 use interop::{Invited, Nginx, NginxOptions, NginxServer, Pki, Signal, plan};
-use std::net::{Ipv4Addr, SocketAddr};
 
 const REQUESTS: u64 = 41;
 const NAMES: [&str; 2] = ["one", "two"];
@@ -21,12 +20,7 @@ fn agents_stay_and_serve_the_next_start_with_the_same_state() {
             "connection.requests = 1\n",
         );
 
-    let first = Invited::start(
-        2,
-        SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
-        state.path(),
-        &text,
-    );
+    let first = Invited::start(2, interop::free_address(), state.path(), &text);
     let mut agents = NAMES.map(|name| first.agent(name));
     let (address, token) = (first.address, first.token);
     let mut seen = Vec::new();

@@ -224,7 +224,7 @@ fn lost_coordinator_is_said_until_one_is_there_again() {
     let Some(mut browser) = Browser::start() else {
         return;
     };
-    let run = ShownRun::start(ENDLESS);
+    let run = ShownRun::at(&interop::free_address().to_string(), ENDLESS);
     browser.visit(&run.url, 1280);
     wait_for_second(&mut browser, 2.0);
     let first = run_id(&mut browser);

@@ -8,7 +8,7 @@ use interop::{
     wait_until,
 };
 use std::collections::HashSet;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -107,8 +107,8 @@ impl Stage {
                 _monitor: None,
             };
         }
-        let anywhere = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        let invited = Invited::start(case.agents(), anywhere, state.path(), &plan);
+        let address = interop::free_address();
+        let invited = Invited::start(case.agents(), address, state.path(), &plan);
         let monitor = case.has_monitor().then(|| invited.monitor("watcher", &[]));
         let door = Door {
             address: invited.address,

@@ -195,7 +195,12 @@ fn first_signal_ends_the_current_run_and_begins_no_other_and_the_rest_can_be_res
         "plan.toml",
     ];
     let output = folder.run(&resume);
-    assert_code(&output, 0);
+    // A run that this machine held up is invalid, and is not made again in a folder that was there.
+    assert!(
+        matches!(output.status.code(), Some(0 | 3)),
+        "{}",
+        told(&output)
+    );
     assert_eq!(
         parts(&folder, ""),
         [

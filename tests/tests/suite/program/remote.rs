@@ -3,15 +3,10 @@
 use crate::program::command::{Folder, Running, assert_code, send, told, wait_until};
 use plan::{CalibratedWork, Calibration, CalibrationRow};
 use std::io::{BufRead as _, BufReader};
-use std::net::TcpListener;
 use std::process::{Command, Stdio};
 
 fn free_port() -> String {
-    TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .to_string()
+    interop::free_address().to_string()
 }
 
 #[test]

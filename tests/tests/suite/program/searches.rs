@@ -2,7 +2,6 @@
 
 use crate::program::command::{Folder, Running, assert_code, send, told, wait_until};
 use analysis::{CampaignDocument, Document, HoldOutcome, SearchAnswer, SearchRecord};
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
@@ -34,8 +33,7 @@ impl Bench {
     fn new(plan: &str) -> Bench {
         let server = target::RunningTarget::new(target::Config::plain()).unwrap();
         let folder = Folder::with_plan(&plan.replace("URL", &server.url("/")));
-        let free = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = free.local_addr().unwrap().to_string();
+        let address = interop::free_address().to_string();
         Bench {
             server,
             folder,

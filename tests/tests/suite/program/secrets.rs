@@ -2,7 +2,6 @@
 //! agents.
 
 use crate::program::command::{Folder, PLAN, assert_code, told, wait_until};
-use std::net::TcpListener;
 use std::path::Path;
 use std::process::Output;
 
@@ -247,11 +246,7 @@ fn agent_and_coordinator_keep_secrets_and_the_token() {
     let (folder, mut planted) = folder(&format!(
         "target.url = \"{url}\"\nload = {{ connections = 4, requests = 101 }}\n{HEADERS}"
     ));
-    let address = TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .to_string();
+    let address = interop::free_address().to_string();
     let file = ["--token-file", "token"];
     let started =
         folder.begin(&[&["start", "--listen", &address], &file[..], &["plan.toml"]].concat());

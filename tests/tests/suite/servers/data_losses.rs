@@ -6,7 +6,6 @@ use interop::{
     play_side_by_side, wait_until,
 };
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use tempfile::TempDir;
 
@@ -60,7 +59,7 @@ impl Scene {
     }
 
     fn start_plan(&self, plan: &str) -> (Invited, Vec<Agent>) {
-        let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let listen = interop::free_address();
         let invited = Invited::start(AGENTS, listen, self.state.path(), plan);
         let folder = self.folder.path().to_str().unwrap();
         let data = ["--data", folder];

@@ -7,7 +7,7 @@ use interop::{
     Agent, CoordinatorCommand, GoOptions, GoServer, Invited, Pki, PythonServer, Signal, plan,
     wait_until,
 };
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
 
 const EVENTS: u64 = 5;
@@ -315,7 +315,7 @@ fn streams_under_way(
         stream("end = \"[DONE]\"")
     );
     let text = plan(&url(server, EVENTS, ""), pki, &sections);
-    let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let listen = interop::free_address();
     let invited = Invited::start(3, listen, state, &text);
     let agents = (0..3).map(|n| invited.agent(&format!("agent-{n}")));
     let agents = agents.collect();

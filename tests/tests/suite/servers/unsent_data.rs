@@ -6,7 +6,7 @@ use interop::{
     Agent, CoordinatorCommand, Invited, Nginx, NginxOptions, NginxServer, Pki, Signal, plan,
 };
 use std::collections::BTreeSet;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::Path;
 use tempfile::TempDir;
 
@@ -42,7 +42,7 @@ impl Scene {
     }
 
     fn start(&self) -> Invited {
-        self.start_at(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))
+        self.start_at(interop::free_address())
     }
 
     fn start_at(&self, listen: SocketAddr) -> Invited {
