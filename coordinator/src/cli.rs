@@ -33,10 +33,10 @@ Exit codes:
        used
   3    the run cannot be trusted: agents were lost, the schedule was missed, or
        agents began too far apart; with thresholds or --strict also if the load
-       generator or the network was the limit, or if the load was not offered,
-       or too briefly to tell; with --strict also if agents were lost as the
-       plan allows; a search ended at the limit of the load generator; compare
-       cannot judge a limit
+       generator or the network was the limit; with thresholds on times or
+       rates, or --strict, also if the load was not offered, or too briefly to
+       tell; with --strict also if agents were lost as the plan allows; a search
+       ended at the limit of the load generator; compare cannot judge a limit
   4    anything else: an agent cannot run the plan, a port is in use, a file
        cannot be saved
   130  interrupted

@@ -83,7 +83,7 @@ pub(crate) async fn launch(
     )
     .await?;
     let results = JobResults::create(request, resumed, observer)?;
-    let host = RunHost::start(port, exposition, hosting, observer, wishes);
-    let host = host.inspect_err(|_| results.leave())?;
+    let host = RunHost::start(port, exposition, hosting, observer, wishes)
+        .inspect_err(|_| results.leave())?;
     job_driver::carry_out(request, observer, host, results).await
 }

@@ -55,7 +55,7 @@ pub(super) enum Haste {
 pub(super) struct Dialler {
     address: CoordinatorAddress,
     /// The address at which the coordinator answered last.
-    answered: Mutex<Option<SocketAddr>>,
+    last_answered: Mutex<Option<SocketAddr>>,
     tls: TlsConnector,
     authorization: MetadataValue<Ascii>,
 }
@@ -99,7 +99,7 @@ impl Dialler {
         authorization.set_sensitive(true);
         Ok(Dialler {
             address,
-            answered: Mutex::default(),
+            last_answered: Mutex::default(),
             tls: TlsConnector::from(config),
             authorization,
         })
@@ -114,19 +114,21 @@ impl Dialler {
             .map_err(|error| retry(format!("cannot keep the connection's socket: {error}")))?;
         let tls = self.encrypt(tcp).await?;
         let stream = self.attach(tls, socket).await?;
-        *self.answered() = Some(address);
+        *self.last_answered() = Some(address);
         Ok(stream)
     }
 
-    fn answered(&self) -> MutexGuard<'_, Option<SocketAddr>> {
-        self.answered.lock().unwrap_or_else(PoisonError::into_inner)
+    fn last_answered(&self) -> MutexGuard<'_, Option<SocketAddr>> {
+        self.last_answered
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Connects to the first of the host's addresses that answers. It begins with the one at which
     /// the coordinator answered last: a lease can run out while a dead one is waited for.
     async fn connect(&self, haste: Haste) -> Result<(TcpStream, SocketAddr), Disconnection> {
         let mut refusal = retry(format!("{} has no address", self.address.host()));
-        let answered = *self.answered();
+        let answered = *self.last_answered();
         for address in put_first(answered, self.resolve().await?) {
             match timeout(STEP_MAX, open(address, haste)).await {
                 Ok(Ok(tcp)) => {
