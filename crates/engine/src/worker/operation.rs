@@ -242,8 +242,12 @@ impl Worker {
         }
         // Its pause is that after the failed opening, unless it has had an answer since.
         let own = self.seats.seat(seat);
-        if own.opener == Opener::BacksOff(slot) && own.failures > 0 {
-            return;
+        if own.opener == Opener::BacksOff(slot) {
+            if own.failures > 0 {
+                return;
+            }
+            own.opener = Opener::Nobody; // the other slots need not wait for its next pause
+            self.wake(seat, now);
         }
         match self.script.after(&mut self.random) {
             NextStep::Begin if after.pause_ns == 0 => self.begin_as_user(slot, now),

@@ -53,8 +53,8 @@ impl Worker {
 
     /// Begins requests that wait for the connection of `seat`, as many as it takes.
     fn begin_recorded(&mut self, seat: u32) {
-        while self.phase == WorkerPhase::Firing
-            && let Some(slot) = self.seats.vacancy(seat)
+        while let Some(slot) = self.seats.vacancy(seat)
+            && self.may_begin(self.clock.now())
             && let Some(next) = self
                 .source
                 .recorded()
