@@ -65,8 +65,8 @@ impl VerdictReadings {
         } else if !speaks(&server)
             && all_monitors(document).all(|one| {
                 // A monitor that was restarted is there twice.
-                let who = monitor_name(one);
-                monitors.iter().any(|seen| seen.who == who)
+                let mut same = all_monitors(document).filter(|other| is_same_machine(one, other));
+                same.any(|other| !under_load.rows(&other.rows).is_empty())
             })
             && server::saw_room(&monitors)
         {
@@ -159,8 +159,8 @@ fn of_faults(rule: RuleId, faults: Vec<String>) -> Vec<RuleReading> {
     readings.collect()
 }
 
-fn monitor_name(machine: &MachineResult) -> String {
-    format!("monitor {}", machine.name)
+fn is_same_machine(one: &MachineResult, other: &MachineResult) -> bool {
+    (&one.name, &one.facts.hostname) == (&other.name, &other.facts.hostname)
 }
 
 fn all_monitors(document: &Document) -> impl Iterator<Item = &MachineResult> {
@@ -172,7 +172,7 @@ fn all_monitors(document: &Document) -> impl Iterator<Item = &MachineResult> {
 fn monitors<'a>(document: &'a Document, seconds: &CountedSeconds) -> Vec<Watched<'a>> {
     let watched = all_monitors(document).filter_map(|machine| {
         let rows = seconds.rows(&machine.rows);
-        let who = monitor_name(machine);
+        let who = format!("monitor {}", machine.name);
         (!rows.is_empty()).then(|| Watched {
             who,
             pardons: pardons(document, machine, &rows),
