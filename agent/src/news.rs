@@ -178,7 +178,7 @@ fn cause_words(cause: &EndCause) -> String {
 mod tests {
     use super::{LINES_MAX, NewsWriter, line};
     use std::fs::File;
-    use std::io::Read as _;
+    use std::io::{BufRead as _, BufReader, Read as _};
 
     #[test]
     fn what_cannot_be_written_is_not_said_and_nothing_breaks() {
@@ -207,9 +207,14 @@ mod tests {
         assert!(dropped > LINES_MAX, "{dropped}");
         let mut first = [0; 1008];
         reader.read_exact(&mut first).unwrap();
+        let (seen, on) = std::sync::mpsc::channel();
         let reading = std::thread::spawn(move || {
-            let mut rest = String::new();
-            reader.read_to_string(&mut rest).unwrap();
+            let (mut reader, mut rest) = (BufReader::new(reader), String::new());
+            while reader.read_line(&mut rest).unwrap() > 0 {
+                if rest.ends_with("agent: on\n") {
+                    let _ = seen.send(());
+                }
+            }
             rest
         });
         // There is room once the reader has come this far.
@@ -217,6 +222,8 @@ mod tests {
             std::thread::yield_now();
             news.say("on");
         }
+        // The end waits for a moment only, and the reader may have no CPU then.
+        on.recv().unwrap();
         news.end();
         let rest = reading.join().unwrap();
         let missing = rest.lines().find(|line| line.contains("missing")).unwrap();
