@@ -334,7 +334,7 @@ mod tests {
             jar.put(at(host), &mut line);
             assert_eq!(String::from_utf8(line).unwrap(), expected, "{host}");
         }
-        // Of a host with placeholders nothing is known.
+        // Nothing is known of a host with placeholders.
         let unknown = CookieScope {
             host_varies: true,
             ..at("other.test")

@@ -195,7 +195,7 @@ impl Plan {
         }
     }
 
-    /// Connections that are opened because a journey begins, of as many operations.
+    /// Connections that are opened because a journey begins, for this many operations.
     fn connections_of_journeys(&self, operations: u64) -> u64 {
         (operations as f64 * self.journeys_on_new() / self.operations_per_unit()).ceil() as u64
     }

@@ -110,7 +110,7 @@ impl SearchRecord {
             .filter(|step| step.result.outcome == HoldOutcome::Passed);
         let lowest = passed.min_by(|a, b| a.amount.total_cmp(&b.amount));
         let held = lowest.and_then(|step| step.result.figures.response_time_p50_ns);
-        // A look is short: of journeys it has mostly first steps, which open their connections.
+        // A look is short: it sees mostly the first steps of journeys, which open connections.
         held.max(self.rested_p50_ns)
     }
 

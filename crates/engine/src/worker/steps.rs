@@ -50,9 +50,9 @@ impl Worker {
         }
     }
 
-    /// The seat waited so long for the end of its connection, which is in no response time: its
-    /// journey's next step is due that much later. Steps of journeys that share connections went
-    /// over others meanwhile.
+    /// Puts off the next step of the seat's journey by the time that it waited for the end of its
+    /// connection, which is in no response time. Journeys that share connections did not wait:
+    /// their steps went over others.
     #[cold]
     pub(super) fn put_off_step(&mut self, seat: u32, waited: u64) {
         let slot = self.seats.of_seat(seat).start;

@@ -155,8 +155,8 @@ impl ControlGroup {
     fn memory(&self, files: &KernelFiles) -> Result<Vec<GroupMemory>, HostError> {
         let mut groups: Vec<GroupMemory> = Vec::new();
         for folder in self.unified_folders() {
-            // A group counts what happened in those in it too. Of a group around this one only its
-            // own limit is of interest: others in it may hit limits of their own.
+            // A group counts what happened in those in it too. For a group around this one only
+            // its own limit matters, since others in it may hit limits of their own.
             let events = match groups.is_empty() {
                 true => "events",
                 false => "events.local",

@@ -136,7 +136,7 @@ fn versions(section: &PlanSection<'_>) -> Option<Vec<TlsVersion>> {
 }
 
 fn version(field: &Field<'_>) -> Option<TlsVersion> {
-    // A variable has its text, also if that looks like a number.
+    // A variable keeps its text, even if that looks like a number.
     if let (NodeValue::Decimal(number), None) = (&field.node.value, &field.node.variable) {
         field.refuse(format_args!(
             "is a number, and versions are words; write \"{number:?}\""

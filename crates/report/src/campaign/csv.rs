@@ -295,7 +295,7 @@ fn agents(row: &ScalingRow, variant: &str, repeat: u32) -> Vec<Line> {
     lines
 }
 
-/// Says of a figure, where it is so, that it is a lower bound.
+/// Marks a figure as a lower bound, if it is one.
 fn mark_bound(lines: &mut [Line], name: &str, at_least: bool) {
     let figures = lines
         .iter_mut()
